@@ -1,0 +1,110 @@
+"""Which files are never read, whatever any rule or switch says: those whose name says that they hold secrets.
+
+A rule looks at the base name and its suffixes, at most together with the folder's own name (`.aws/credentials`), never
+at other parts of the path: `services/secrets-manager/app/main.py` is source. Names are compared without case.
+"""
+
+from __future__ import annotations
+
+import re
+
+_NAMES = frozenset(
+    """
+    .env .envrc .flaskenv .netrc _netrc .npmrc .pypirc .pgpass pgpass.conf .my.cnf .mylogin.cnf .git-credentials
+    .htpasswd .htdigest .dockercfg .dockerconfigjson .s3cfg .boto .vault-token .vault_pass .vault_password
+    .vault-password vault_pass vault_pass.txt vault_password vault_password.txt .ansible_vault_pass
+    .terraformrc terraform.rc .renviron .secrets .secret .credentials .passwd .authinfo .msmtprc .fetchmailrc .rclone.conf
+    rclone.conf .ftpconfig sftp-config.json .remote-sync.json filezilla.xml recentservers.xml sitemanager.xml
+    kubeconfig .kubeconfig master.key secret_key_base local.settings.json key.properties keystore.properties
+    signing.properties token.json .token .tokens .api_key .apikey .accesstoken .access_token credential credentials
+    .bash_history .zsh_history .sh_history .python_history .psql_history .mysql_history .sqlite_history .irb_history
+    .node_repl_history .rediscli_history .lesshst .esmtprc .smbcredentials .pgpassfile .databrickscfg .snowsql
+    .secrets.baseline .doppler.yaml .sentryclirc .cloudflared.json application_default_credentials.json
+    """.split()
+)
+
+# What a secret-holding file of such a stem ends in; source and prose of the same stem (`secrets.py`, `.md`) is read.
+_STEMS = frozenset("secret secrets credential credentials passwords passwd".split())
+_DATA_SUFFIXES = frozenset("yaml yml json toml ini cfg conf properties env xml txt csv enc kdb db plist tfvars".split())
+
+_SUFFIXES = tuple(
+    """
+    .env .pem .key .p8 .p12 .pfx .pkcs12 .pkcs8 .jks .jceks .bks .keystore .truststore .kdb .kdbx .ppk .agekey .gpg .pgp
+    .tfstate .tfvars .tfvars.json .ovpn .mobileprovision .keychain .keychain-db .kubeconfig .keytab .wallet .asc.key
+    .pkpass .psafe3 .agilekeychain .opvault .bek .snk .publishsettings .rdp .credentials .secret .secrets
+    """.split()
+)
+
+# Samples that a repository ships on purpose. What they hold is still searched for key material.
+_SAMPLE = re.compile(r"[.\-_](?:example|sample|template|tmpl|dist|defaults?|schema)s?$|^(?:example|sample|template)[.\-_]")
+
+_PATTERNS = re.compile(
+    r"""
+    \.env\..+ | \.env[-_].+ | \.envrc\..+                   # .env.production, .env-local
+    | id_(?:rsa|dsa|ecdsa|ed25519|ed448|xmss)(?:_sk)?       # ssh's own names
+    | [^.]+[-_.](?:rsa|dsa|ecdsa|ed25519)                   # deploy_rsa; with a suffix it is source (sign_rsa.go)
+    | ssh_host_[a-z0-9]+_key
+    | client[-_]?secrets?(?:[-_.].*)?\.json
+    | .*service[-_]?account.*\.json | .*firebase-adminsdk.*\.json
+    | secrets?[-_.][^.]+\.(?:ya?ml|json|toml|ini|env|properties)  # secrets.production.yaml
+    | \.secrets\..+ | .*\.tfstate\..+
+    | (?:aws|gcp|gcloud|azure|google|oauth|db|database|api)[-_]?(?:credentials|secrets)\.(?:json|ya?ml|ini|csv|txt|toml)
+    | .*_history\.(?:ba|z)sh | rootkey\.csv | accesskeys?\.csv
+    """,
+    re.VERBOSE,
+)
+
+_BELOW: dict[str, re.Pattern[str]] = {
+    # ~/.config/gcloud and the like are committed by mistake as whole folders.
+    ".aws": re.compile(r"credentials.*|config"),
+    ".azure": re.compile(r".*\.json|.*\.bin"),
+    ".cargo": re.compile(r"credentials(?:\.toml)?"),
+    ".composer": re.compile(r"auth\.json"),
+    ".codex": re.compile(r"auth\.json"),
+    ".docker": re.compile(r"config\.json"),
+    ".gem": re.compile(r"credentials"),
+    ".gnupg": re.compile(r".*"),
+    ".gradle": re.compile(r"gradle\.properties"),
+    ".kube": re.compile(r"config.*"),
+    ".m2": re.compile(r"settings(?:-security)?\.xml"),
+    ".nuget": re.compile(r"nuget\.config"),
+    ".ssh": re.compile(r"(?!.*\.pub$|known_hosts|config$|authorized_keys).*"),
+    ".streamlit": re.compile(r"secrets\.toml"),
+    "gcloud": re.compile(r"(?:access_tokens|credentials)\.db|legacy_credentials.*"),
+    "gh": re.compile(r"hosts\.yml"),
+    "hub": re.compile(r"hosts\.yml"),
+}
+
+_BACKUP = re.compile(r"(?:\.(?:bak|backup|old|orig|save|saved|swp|swo|tmp|copy|\d{1,2})|~)$")
+
+
+def is_denied(path: str) -> bool:
+    """Say whether a file of this relative POSIX path is never read."""
+    *folders, name = path.lower().rsplit("/", 2)[-2:]
+    folder = folders[0] if folders else ""
+    if name.startswith(".") and name.endswith((".swp", ".swo")) and is_denied_name(name[1:-4], folder):
+        return True  # vim's swap file of `.env` is `..env.swp`; of `id_rsa`, `.id_rsa.swp`
+    while True:
+        if is_denied_name(name, folder):
+            return True
+        shorter = _BACKUP.sub("", name)
+        if shorter == name or not shorter:
+            return False
+        name = shorter
+
+
+def is_denied_name(name: str, folder: str = "") -> bool:
+    """Say whether a lower-case base name, in a folder of the given name, is that of a secret-holding file."""
+    if name in _NAMES:
+        return True
+    below = _BELOW.get(folder)
+    if below is not None and below.fullmatch(name):
+        return True
+    if _SAMPLE.search(name):
+        return False
+    if name.endswith(_SUFFIXES) and not name.endswith((".pub", ".pub.key")):
+        return True
+    stem, _, suffix = name.rpartition(".")
+    if stem.lstrip(".") in _STEMS and suffix in _DATA_SUFFIXES:
+        return True
+    return _PATTERNS.fullmatch(name) is not None

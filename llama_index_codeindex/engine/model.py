@@ -1,0 +1,197 @@
+"""The frozen types that travel between the rooms."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+GapReason = Literal[
+    "binary",  # a NUL byte, or a format that is no text
+    "budget",  # the walk budget ended before it
+    "cache_dir",  # a well-known or self-declared cache folder, not listed
+    "denied",  # may hold secrets; never read
+    "link",  # an alias of something inside the root, read under its real path
+    "link_broken",
+    "link_outside",
+    "minified",
+    "nested_repository",  # another repository or worktree inside this one
+    "not_evaluated",  # readable, but not understood here
+    "special_file",  # a FIFO, socket or device; never opened
+    "too_large",
+    "undecodable",  # a name that no UTF-8 output could show
+    "unparsed",  # read, but its grammar failed: cut by lines, so its symbols are missing
+    "unreadable",
+]
+
+Mode = Literal["all", "meaning", "path", "symbol"]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file that the walk admits. `path` is relative to the root, in POSIX form."""
+
+    path: str
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Something the walk met that is not in the index, and why."""
+
+    path: str
+    reason: GapReason
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The text of one file as every later room sees it: decoded, secrets redacted, line count unchanged."""
+
+    path: str
+    text: str
+    content_hash: str
+    encoding: str
+    redactions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A definition. Lines are 1-based and inclusive, and include decorators and the attached comment."""
+
+    name: str
+    qualified: str
+    kind: str
+    scope: str
+    start_line: int
+    end_line: int
+    name_line: int
+    signature: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A use of a name: `kind` is call, type, import or inherit."""
+
+    name: str
+    kind: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of a file: whole lines, or a part of one line that is longer than the limit.
+
+    `symbol` is the qualified name of the chunk's main definition, `scope` the definition around it, and `context`
+    the header line of that scope, which the embedder and the reader get with the text but which is not in the span.
+    """
+
+    ordinal: int
+    start_line: int
+    end_line: int
+    text: str
+    symbol: str = ""
+    kind: str = ""
+    scope: str = ""
+    context: str = ""
+    part: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What the syntax room finds in one source."""
+
+    language: str
+    chunks: tuple[Chunk, ...]
+    symbols: tuple[Symbol, ...] = ()
+    references: tuple[Reference, ...] = ()
+    structural: bool = False
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One answer. `text` is what the file holds now; `lanes` maps each lane that found it to its rank there."""
+
+    chunk_id: str
+    file_path: str
+    start_line: int
+    end_line: int
+    text: str
+    score: float
+    language: str
+    symbol: str = ""
+    symbol_kind: str = ""
+    scope: str = ""
+    context: str = ""
+    content_hash: str = ""
+    category: str = "source"
+    lanes: dict[str, int] = field(default_factory=dict)
+    stale: bool = False
+    focus_line: int = 0  # the line that matches best; 0 when the whole chunk does
+    source: str = ""  # which index it came from, when several are searched
+
+    def summary(self) -> dict[str, Any]:
+        """Return the public JSON form, without the text."""
+        return {
+            "file_path": self.file_path,
+            "start_line": self.start_line,
+            "end_line": self.end_line,
+            "symbol": self.symbol,
+            "symbol_kind": self.symbol_kind,
+            "language": self.language,
+            "score": round(self.score, 4),
+            "lanes": dict(self.lanes),
+            "stale": self.stale,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """Which snapshot of the code an answer describes."""
+
+    generation: int = 0
+    state: str = "current"
+    commit: str = ""
+    branch: str = ""
+    dirty_digest: str = ""
+    scanned_at: str = ""
+    files: int = 0
+    chunks: int = 0
+    gaps: dict[str, int] = field(default_factory=dict)
+    parser_fingerprint: str = ""
+    embedding_model: str = ""
+    embedded_share: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the public JSON form."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """Hits, and how far they can be trusted. `empty_reason` says why there are none."""
+
+    hits: list[Hit]
+    degraded: bool
+    degraded_reasons: list[str]
+    watermark: Watermark
+    empty_reason: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the public JSON form."""
+        shown: dict[str, Any] = {
+            "hits": [hit.summary() for hit in self.hits],
+            "degraded": self.degraded,
+            "degraded_reasons": list(self.degraded_reasons),
+            "watermark": self.watermark.to_dict(),
+        }
+        if self.empty_reason:
+            shown["empty_reason"] = self.empty_reason
+        return shown
+
+
+def count_gaps(gaps: list[Gap]) -> dict[str, int]:
+    """Return how many gaps there are of each reason, in alphabetical order."""
+    return dict(sorted(Counter(gap.reason for gap in gaps).items()))
