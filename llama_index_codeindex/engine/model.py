@@ -81,7 +81,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of a file: whole lines, or a part of one line that is longer than the limit.
+    """A piece of a file: whole lines, or a part of one line that is longer than the limit, from `offset` on.
 
     `symbol` is the qualified name of the chunk's main definition, `scope` the definition around it, and `context`
     the header line of that scope, which the embedder and the reader get with the text but which is not in the span.
@@ -96,6 +96,7 @@ class Chunk:
     scope: str = ""
     context: str = ""
     part: str = ""
+    offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)

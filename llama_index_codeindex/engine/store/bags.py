@@ -1,0 +1,65 @@
+"""The bag of words of a chunk: what its exact score is computed from, without reading the file."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+import numpy as np
+import numpy.typing as npt
+
+from llama_index_codeindex.engine.syntax.words import count_terms, term_hash
+
+_ENTRY = np.dtype([("term", "<u4"), ("count", "<u2")])
+
+# A file's own name says more about each of its chunks than any single word in them: counted as often as this.
+STEM_COUNT = 8
+# What encloses a chunk is part of what it is about.
+SCOPE_COUNT = 1
+
+# Names that say nothing about the file; its folder stands in for it.
+GENERIC_STEMS = frozenset("index main mod init __init__ lib package core base common impl types util utils".split())
+
+
+def path_words(path: str) -> str:
+    """Return the words by which a file is known: its stem, or its folder's name where the stem is generic."""
+    pure = PurePosixPath(path)
+    stem = pure.name.split(".", 1)[0] or pure.name.lstrip(".")
+    if stem.lower() in GENERIC_STEMS and len(pure.parts) > 1:
+        return f"{pure.parts[-2]} {stem}"
+    return stem
+
+
+def chunk_terms(text: str, path: str, scope: str, symbol: str) -> Counter[str]:
+    """Return the counted terms of a chunk: its text, its file's name, and the names that enclose it."""
+    counted = count_terms(text)
+    for term, count in count_terms(re.sub(r"[-.]", " ", path_words(path))).items():
+        counted[term] += STEM_COUNT * count
+    for term, count in count_terms(f"{scope} {symbol}").items():
+        counted[term] += SCOPE_COUNT * count
+    return counted
+
+
+def pack_bag(counted: Counter[str]) -> bytes:
+    """Return a bag in its stored form."""
+    hashed: Counter[int] = Counter()
+    for term, count in counted.items():
+        hashed[term_hash(term)] += count
+    bag = np.empty(len(hashed), _ENTRY)
+    bag["term"] = list(hashed)
+    bag["count"] = np.minimum(list(hashed.values()), 0xFFFF)
+    return bag.tobytes()
+
+
+def frequencies(bags: Sequence[bytes], hashes: Sequence[int]) -> npt.NDArray[np.float32]:
+    """Return how often each term occurs in each bag, as an array of shape (bags, terms)."""
+    entries = np.frombuffer(b"".join(bags), _ENTRY)
+    owners = np.repeat(np.arange(len(bags)), [len(bag) // _ENTRY.itemsize for bag in bags])
+    found = np.zeros((len(bags), len(hashes)), np.float32)
+    terms = np.ascontiguousarray(entries["term"])
+    for column, wanted in enumerate(hashes):
+        where = np.nonzero(terms == np.uint32(wanted))[0]
+        found[owners[where], column] = entries["count"][where]
+    return found

@@ -1,0 +1,225 @@
+"""Lines and spans to chunks: every non-blank line in exactly one chunk, cut where definitions start and end.
+
+A definition that fits is never cut. Small neighbours share a chunk; a big one becomes its header and its members; a big
+one without members is cut at its shallowest blank line or indentation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from llama_index_codeindex.engine.model import Chunk
+
+# About 300 tokens, or 25 lines: larger chunks blur what they are about, smaller ones lose their own context.
+MAX_CHARS = 1200
+# Text without any structure is cut at blank lines, at the latest after a screenful.
+MAX_TEXT_LINES = 60
+# Lines that only close something join what they close, for which a piece leaves this much room.
+_CLOSER_ROOM = 48
+_CLOSERS = re.compile(r"[\s)\]}>;,]*(?:end|fi|done|esac)?[\s)\]}>;,]*")
+_MAX_CONTEXT = 200
+
+
+@dataclass(slots=True)
+class Span:
+    """A definition as chunking sees it: 1-based inclusive lines, a name and what is inside."""
+
+    start: int
+    end: int
+    symbol: str
+    kind: str
+    scope: str
+    children: list[Span] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Unit:
+    """Lines that stay together, with the definition they belong to."""
+
+    start: int
+    end: int
+    size: int
+    symbol: str = ""
+    kind: str = ""
+    scope: str = ""
+    context: str = ""
+    pieces: int = 0  # how many units the definition was cut into, if it was
+    piece: int = 0
+    weight: int = 0  # the size of the definition that names the unit
+
+
+def split_lines(text: str) -> list[str]:
+    r"""Split at `\n` alone, keeping line ends: form feeds and U+2028 end no line for `grep -n` and editors."""
+    lines = text.split("\n")
+    tail = lines.pop()
+    kept = [line + "\n" for line in lines]
+    return [*kept, tail] if tail else kept
+
+
+def nest(spans: Sequence[Span]) -> list[Span]:
+    """Arrange spans by containment. Where two share lines, the later one gives way."""
+    roots: list[Span] = []
+    open_spans: list[Span] = []
+    for span in sorted(spans, key=lambda s: (s.start, -s.end)):
+        while open_spans and open_spans[-1].end < span.start:
+            open_spans.pop()
+        siblings = open_spans[-1].children if open_spans else roots
+        if open_spans:
+            span.end = min(span.end, open_spans[-1].end)
+        if siblings and siblings[-1].end >= span.start:
+            span.start = siblings[-1].end + 1
+        if span.start > span.end or (open_spans and (span.start, span.end) == (open_spans[-1].start, open_spans[-1].end)):
+            continue
+        siblings.append(span)
+        open_spans.append(span)
+    return roots
+
+
+def chunk_lines(lines: list[str], spans: Sequence[Span], max_chars: int, max_lines: int | None = None) -> list[Chunk]:
+    """Return the chunks of a file, in order, without blank lines at either end.
+
+    Args:
+        lines: The file's lines with their ends.
+        spans: Its definitions.
+        max_chars: No chunk has more characters.
+        max_lines: No chunk has more lines, if given.
+    """
+    cutter = _Cutter(lines, max_chars, max_lines or len(lines))
+    units = cutter.cut(1, len(lines), nest(spans), Span(1, len(lines), "", "", ""), "")
+    chunks: list[Chunk] = []
+    for unit in cutter.pack(units):
+        for text, part, first, last, offset in cutter.texts(unit):
+            chunks.append(
+                Chunk(len(chunks), first, last, text, unit.symbol, unit.kind, unit.scope, unit.context, part, offset)
+            )
+    return chunks
+
+
+class _Cutter:
+    def __init__(self, lines: list[str], max_chars: int, max_lines: int) -> None:
+        self.lines = lines
+        self.max_chars = max_chars
+        self.max_lines = max_lines
+        self.room = max(max_chars - _CLOSER_ROOM, max_chars // 2)
+        self.total = [0]  # characters before each line
+        for line in lines:
+            self.total.append(self.total[-1] + len(line))
+
+    def size(self, start: int, end: int) -> int:
+        return self.total[end] - self.total[start - 1]
+
+    def fits(self, start: int, end: int) -> bool:
+        return self.size(start, end) <= self.max_chars and end - start < self.max_lines
+
+    def blank(self, line: int) -> bool:
+        return not self.lines[line - 1].strip()
+
+    def cut(self, start: int, end: int, children: list[Span], owner: Span, context: str) -> list[_Unit]:
+        """Cut lines that hold `children` into units; what lies between them belongs to `owner`."""
+        units: list[_Unit] = []
+        position = start
+        for child in children:
+            units.extend(self._between(position, child.start - 1, owner, context))
+            units.extend(self._definition(child, context))
+            position = child.end + 1
+        units.extend(self._between(position, end, owner, context))
+        return units
+
+    def _definition(self, span: Span, context: str) -> list[_Unit]:
+        if self.fits(span.start, span.end):
+            size = self.size(span.start, span.end)
+            return [_Unit(span.start, span.end, size, span.symbol, span.kind, span.scope, context, weight=size)]
+        if span.children:
+            return self.cut(span.start, span.end, span.children, span, self._header(span))
+        units = list(self._between(span.start, span.end, span, context))
+        for number, unit in enumerate(units, 1):
+            unit.piece, unit.pieces = number, len(units)
+            if number > 1:
+                unit.context = self._header(span)
+        return units
+
+    def _header(self, span: Span) -> str:
+        """Return the line that names a definition: the first after its comments and decorators."""
+        name = re.split(r"[.:#]+", span.symbol)[-1]
+        for line in self.lines[span.start - 1 : min(span.end, span.start + 60)]:
+            if name and name in line and not re.match(r"\s*(?:#|//|\*|/\*|--|;)", line):
+                return line.strip()[:_MAX_CONTEXT]
+        return self.lines[span.start - 1].strip()[:_MAX_CONTEXT]
+
+    def _between(self, start: int, end: int, owner: Span, context: str) -> Iterator[_Unit]:
+        """Cut lines without definitions of their own into units that fit, at the best boundaries."""
+        while start <= end and self.blank(start):
+            start += 1
+        while end >= start and self.blank(end):
+            end -= 1
+        while start <= end:
+            last = self._boundary(start, end)
+            trimmed = last
+            while trimmed > start and self.blank(trimmed):
+                trimmed -= 1
+            yield _Unit(start, trimmed, self.size(start, trimmed), owner.symbol, owner.kind, owner.scope, context)
+            start = last + 1
+            while start <= end and self.blank(start):
+                start += 1
+
+    def _boundary(self, start: int, end: int) -> int:
+        """Return the last line of the next unit."""
+        if self.size(start, end) <= self.room and end - start < self.max_lines:
+            return end
+        last = start
+        while last < end and self.size(start, last + 1) <= self.room and last + 1 - start < self.max_lines:
+            last += 1
+        if last >= end:
+            return end
+        # Among the later two thirds, cut before the line with the least indentation, after a blank line if there is one.
+        best, best_cost = last, (1 << 30, 0)
+        for line in range(last, start + (last - start) // 3, -1):
+            following = self.lines[line]
+            if not following.strip():
+                continue
+            indent = len(following) - len(following.lstrip())
+            closes = _CLOSERS.fullmatch(following) is not None
+            cost = (indent * 2 + (0 if self.blank(line) else 3) + (8 if closes else 0), last - line)
+            if cost < best_cost:
+                best, best_cost = line, cost
+        return best
+
+    def pack(self, units: list[_Unit]) -> Iterator[_Unit]:
+        """Join small neighbours of one scope, and closing lines to what they close."""
+        current: _Unit | None = None
+        for unit in units:
+            if current is not None and self._joins(current, unit):
+                size = self.size(current.start, unit.end)
+                stronger = unit if unit.weight > current.weight else current
+                current = replace(stronger, start=current.start, end=unit.end, size=size, context=current.context)
+            else:
+                if current is not None:
+                    yield current
+                current = unit
+        if current is not None:
+            yield current
+
+    def _joins(self, left: _Unit, right: _Unit) -> bool:
+        if not self.fits(left.start, right.end):
+            return False
+        if all(_CLOSERS.fullmatch(line) for line in self.lines[right.start - 1 : right.end]):
+            return True
+        if left.pieces or right.pieces:
+            return False
+        return left.context == right.context and self.size(left.start, right.end) <= self.room
+
+    def texts(self, unit: _Unit) -> Iterator[tuple[str, str, int, int, int]]:
+        """Yield text, part, lines and offset of a unit; a line over the limit is cut by characters."""
+        part = f"{unit.piece}/{unit.pieces}" if unit.pieces > 1 else ""
+        text = "".join(self.lines[unit.start - 1 : unit.end])
+        if len(text) <= self.max_chars:
+            yield text, part, unit.start, unit.end, 0
+            return
+        # Only a single line is ever over the limit: longer units were cut at their lines.
+        count = -(-len(text) // self.max_chars)
+        for number in range(count):
+            offset = number * self.max_chars
+            piece = text[offset : offset + self.max_chars]
+            yield piece, f"{number + 1}/{count}", unit.start, unit.end, offset

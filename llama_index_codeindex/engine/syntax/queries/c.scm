@@ -1,0 +1,35 @@
+(comment) @attached
+
+(function_definition declarator: (function_declarator declarator: (identifier) @name)) @definition.function
+(function_definition
+  declarator: (pointer_declarator declarator: (function_declarator declarator: (identifier) @name))) @definition.function
+(function_definition
+  declarator: (pointer_declarator declarator: (pointer_declarator
+    declarator: (function_declarator declarator: (identifier) @name)))) @definition.function
+(function_definition declarator: (function_declarator
+  declarator: (parenthesized_declarator (identifier) @name))) @definition.function
+(declaration declarator: (function_declarator declarator: (identifier) @name)) @definition.prototype
+(declaration
+  declarator: (pointer_declarator declarator: (function_declarator declarator: (identifier) @name))) @definition.prototype
+(struct_specifier name: (type_identifier) @name body: (_)) @definition.struct
+(union_specifier name: (type_identifier) @name body: (_)) @definition.struct
+(enum_specifier name: (type_identifier) @name body: (_)) @definition.enum
+(enumerator name: (identifier) @name) @definition.constant
+(type_definition declarator: (type_identifier) @name) @definition.type
+(type_definition declarator: (pointer_declarator declarator: (type_identifier) @name)) @definition.type
+(type_definition declarator: (array_declarator declarator: (type_identifier) @name)) @definition.type
+(type_definition declarator: (function_declarator declarator: (type_identifier) @name)) @definition.type
+(type_definition declarator: (function_declarator
+  declarator: (parenthesized_declarator (pointer_declarator declarator: (type_identifier) @name)))) @definition.type
+(preproc_def name: (identifier) @name) @definition.macro
+(preproc_function_def name: (identifier) @name) @definition.macro
+(translation_unit (declaration declarator: (identifier) @name) @definition.variable)
+(translation_unit (declaration declarator: (init_declarator declarator: (identifier) @name)) @definition.variable)
+(translation_unit (declaration declarator: (init_declarator
+  declarator: (array_declarator declarator: (identifier) @name))) @definition.variable)
+(translation_unit (declaration declarator: (init_declarator
+  declarator: (pointer_declarator declarator: (identifier) @name))) @definition.variable)
+
+(call_expression function: (identifier) @reference.call)
+(call_expression function: (field_expression field: (field_identifier) @reference.call))
+(type_identifier) @reference.type

@@ -1,0 +1,36 @@
+(comment) @attached
+(unary_operator operator: "@" operand: (call target: (identifier) @_attribute
+  (#any-of? @_attribute "doc" "moduledoc" "spec" "impl" "deprecated" "since" "typedoc"))) @attached
+
+(call target: (identifier) @_keyword (arguments . (alias) @name) (do_block)
+  (#any-of? @_keyword "defmodule" "defprotocol")) @definition.module
+(call target: (identifier) @_keyword (arguments . (alias) @name) (do_block)
+  (#eq? @_keyword "defimpl")) @container
+(call target: (identifier) @_keyword
+  (arguments . [
+    (identifier) @name
+    (call target: (identifier) @name)
+    (binary_operator left: (call target: (identifier) @name))
+    (binary_operator left: (identifier) @name)])
+  (#any-of? @_keyword "def" "defp" "defdelegate" "defguard" "defguardp" "defn" "defnp")) @definition.function
+(call target: (identifier) @_keyword
+  (arguments . [(identifier) @name (call target: (identifier) @name)
+    (binary_operator left: (call target: (identifier) @name))])
+  (#any-of? @_keyword "defmacro" "defmacrop")) @definition.macro
+(unary_operator operator: "@" operand: (call target: (identifier) @_keyword
+  (arguments (binary_operator left: [(identifier) @name (call target: (identifier) @name)]))
+  (#any-of? @_keyword "type" "typep" "opaque"))) @definition.type
+(unary_operator operator: "@" operand: (call target: (identifier) @_keyword
+  (arguments (binary_operator left: (call target: (identifier) @name)))
+  (#any-of? @_keyword "callback" "macrocallback"))) @definition.method
+
+(call target: (identifier) @reference.call
+  (#not-any-of? @reference.call "def" "defp" "defmodule" "defmacro" "defmacrop" "defimpl" "defprotocol" "defstruct"
+   "alias" "import" "use" "require" "if" "unless" "case" "cond" "with" "for" "quote" "unquote" "raise" "fn" "doc"
+   "moduledoc" "spec" "type" "callback" "typedoc" "impl"))
+(call target: (dot right: (identifier) @reference.call))
+(call target: (dot left: (alias) @reference.type))
+(call target: (identifier) @_keyword (arguments . (alias) @reference.import)
+  (#any-of? @_keyword "alias" "import" "require"))
+(call target: (identifier) @_keyword (arguments . (alias) @reference.inherit)
+  (#any-of? @_keyword "use" "defimpl"))

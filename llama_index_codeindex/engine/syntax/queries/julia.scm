@@ -1,0 +1,26 @@
+(line_comment) @attached
+(block_comment) @attached
+
+(module_definition name: (identifier) @name) @definition.module
+(abstract_definition (type_head (identifier) @name)) @definition.type
+(abstract_definition (type_head (binary_expression . (identifier) @name))) @definition.type
+(struct_definition (type_head (identifier) @name)) @definition.struct
+(struct_definition (type_head (binary_expression . (identifier) @name))) @definition.struct
+(struct_definition (type_head (binary_expression . (parametrized_type_expression . (identifier) @name)))) @definition.struct
+(struct_definition (type_head (parametrized_type_expression . (identifier) @name))) @definition.struct
+(function_definition (signature (call_expression . (identifier) @name))) @definition.function
+(function_definition (signature (call_expression . (field_expression value: (_) @scope (identifier) @name .)))) @definition.function
+(function_definition (signature (where_expression . (call_expression . (identifier) @name)))) @definition.function
+(function_definition (signature (where_expression . (call_expression . (field_expression value: (_) @scope (identifier) @name .))))) @definition.function
+(function_definition (signature (typed_expression . (call_expression . (identifier) @name)))) @definition.function
+(macro_definition (signature (call_expression . (identifier) @name))) @definition.macro
+(assignment . (call_expression . (identifier) @name)) @definition.function
+(assignment . (call_expression . (field_expression value: (_) @scope (identifier) @name .))) @definition.function
+(assignment . (where_expression . (call_expression . (identifier) @name))) @definition.function
+(assignment . (typed_expression . (call_expression . (identifier) @name))) @definition.function
+(const_statement (assignment . (identifier) @name)) @definition.constant
+
+(call_expression . (identifier) @reference.call)
+(call_expression . (field_expression (identifier) @reference.call .))
+(macrocall_expression (macro_identifier (identifier) @reference.call))
+(typed_expression (identifier) @reference.type .)

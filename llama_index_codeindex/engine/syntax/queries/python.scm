@@ -1,0 +1,25 @@
+(comment) @attached
+(decorated_definition) @wrapper
+
+(class_definition name: (identifier) @name) @definition.class
+(function_definition name: (identifier) @name) @definition.function
+(type_alias_statement left: (type (identifier) @name)) @definition.type
+
+(module (expression_statement (assignment left: (identifier) @name) @definition.constant))
+(module (expression_statement (assignment left: (pattern_list (identifier) @name)) @definition.constant))
+(class_definition
+  body: (block (expression_statement (assignment left: (identifier) @name) @definition.field)))
+; names that a module binds only under a condition or in a try block
+(module (_ (block (expression_statement (assignment left: (identifier) @name) @definition.constant))))
+
+(call function: (identifier) @reference.call)
+(call function: (attribute attribute: (identifier) @reference.call))
+(decorator (identifier) @reference.call)
+(decorator (attribute attribute: (identifier) @reference.call))
+(class_definition superclasses: (argument_list (identifier) @reference.inherit))
+(class_definition superclasses: (argument_list (attribute attribute: (identifier) @reference.inherit)))
+(type (identifier) @reference.type)
+(type (generic_type (identifier) @reference.type))
+(import_from_statement name: (dotted_name (identifier) @reference.import .))
+(import_from_statement name: (aliased_import name: (dotted_name (identifier) @reference.import .)))
+(import_statement name: (dotted_name (identifier) @reference.import .))
