@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from llama_index_codeindex.engine.context.pack import MAX_HITS, Pack, make_pack
 from llama_index_codeindex.engine.errors import EmptyQuery
 from llama_index_codeindex.engine.files.gate import Gate
 from llama_index_codeindex.engine.files.jail import resolve_root
@@ -88,6 +89,22 @@ class Codebase:
             answer = Searcher(view, DiskTexts(self.gate), self.embedder).search(query, top_k, mode, chosen)
             reasons = [*answer.degraded_reasons, *self.store.repairs]
             return SearchResult(answer.hits, bool(reasons), reasons, self._watermark(view), answer.empty_reason)
+
+    def pack(self, query: str, filters: Filters | dict[str, object] | None = None, **limits: int) -> Pack:
+        """Return the context pack for a question: exactly what a model would be given.
+
+        Args:
+            query: The question.
+            filters: What the search may look at.
+            limits: `max_hits`, `max_lines` and `max_tokens`; see `make_pack`.
+
+        Raises:
+            QueryError: The question or an argument cannot be used.
+        """
+        # Twice the hits, so that what overlaps or is stale can be replaced.
+        found = self.search(query, top_k=2 * limits.get("max_hits", MAX_HITS), filters=filters)
+        mark = found.watermark
+        return make_pack(found.hits, query, generation=mark.generation, commit=mark.commit, **limits)
 
     def _watermark(self, view: View) -> Watermark:
         meta = view.meta

@@ -115,6 +115,7 @@ class Outline:
 class Hit:
     """One answer. `text` is what the file holds now; `lanes` maps each lane that found it to its rank there."""
 
+    row: int  # the chunk's key inside one generation
     chunk_id: str
     file_path: str
     start_line: int

@@ -38,31 +38,40 @@ class DiskTexts:
     gate: Gate
     _lines: dict[str, list[str] | None] = field(default_factory=dict)
 
+    def lines(self, path: str) -> list[str] | None:
+        """Return a file's lines, or None when it cannot be read."""
+        if path not in self._lines:
+            source = self.gate.read(path)
+            self._lines[path] = split_lines(source.text) if isinstance(source, Source) else None
+        return self._lines[path]
+
     def locate(self, chunk: ChunkRow) -> Located | None:
         """Return the chunk's text; follow it where it moved inside its file, mark it stale where it changed."""
-        if chunk.path not in self._lines:
-            source = self.gate.read(chunk.path)
-            self._lines[chunk.path] = split_lines(source.text) if isinstance(source, Source) else None
-        lines = self._lines[chunk.path]
+        lines = self.lines(chunk.path)
         if lines is None:
             return None
-        found = _slice(lines, chunk.start_line, chunk)
-        if text_hash(found) == chunk.hash:
-            return Located(found, chunk.start_line, chunk.end_line, False)
-        height = chunk.end_line - chunk.start_line + 1
-        for start in range(1, len(lines) - height + 2):
-            moved = _slice(lines, start, chunk)
-            if len(moved) == chunk.length and text_hash(moved) == chunk.hash:
-                return Located(moved, start, start + height - 1, False)
-        end = min(chunk.end_line, len(lines))
-        start = min(chunk.start_line, max(end, 1))
-        return Located("".join(lines[start - 1 : end]), start, end, True)
+        return _find(lines, chunk.start_line, chunk.end_line, chunk.offset, chunk.length, chunk.hash)
 
 
-def _slice(lines: list[str], start: int, chunk: ChunkRow) -> str:
-    """Return what a chunk that starts at this line would hold."""
-    text = "".join(lines[start - 1 : start + chunk.end_line - chunk.start_line])
-    return text[chunk.offset : chunk.offset + chunk.length]
+def locate_text(texts: DiskTexts, path: str, start: int, end: int, text: str, known_hash: str) -> Located | None:
+    """Return where a text that was read from these lines is now; see `DiskTexts.locate`."""
+    lines = texts.lines(path)
+    if lines is None:
+        return None
+    before = "".join(lines[start - 1 : end])
+    offset = max(before.find(text), 0)
+    return _find(lines, start, end, offset, len(text), known_hash or text_hash(text))
+
+
+def _find(lines: list[str], start: int, end: int, offset: int, length: int, wanted: str) -> Located:
+    height = end - start
+    for first in (start, *range(1, len(lines) - height + 1)):
+        found = "".join(lines[first - 1 : first + height])[offset : offset + length]
+        if len(found) == length and text_hash(found) == wanted:
+            return Located(found, first, first + height, False)
+    last = min(end, len(lines))
+    first = min(start, max(last, 1))
+    return Located("".join(lines[first - 1 : last]), first, last, True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +88,7 @@ class KeptTexts:
 def make_hit(chunk: ChunkRow, located: Located, score: float, lanes: dict[str, int], focus_line: int = 0) -> Hit:
     """Return the hit of a chunk."""
     return Hit(
-        chunk_id=chunk.chunk_id, file_path=chunk.path, start_line=located.start_line, end_line=located.end_line,
+        row=chunk.row, chunk_id=chunk.chunk_id, file_path=chunk.path, start_line=located.start_line, end_line=located.end_line,
         text=located.text, score=score, language=chunk.language, symbol=chunk.symbol, symbol_kind=chunk.kind,
         scope=chunk.scope, context=chunk.context, content_hash=chunk.hash, category=chunk.category, lanes=lanes,
         stale=located.stale, focus_line=focus_line,

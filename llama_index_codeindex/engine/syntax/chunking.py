@@ -97,6 +97,25 @@ def chunk_lines(lines: list[str], spans: Sequence[Span], max_chars: int, max_lin
     return chunks
 
 
+def best_break(lines: Sequence[str], start: int, last: int) -> int:
+    """Return the line after which to cut lines `start..last` (1-based), of which none fits any more after `last`.
+
+    Among the later two thirds it is the line before the one with the least indentation, after a blank line if there is
+    one, and not before one that only closes something.
+    """
+    best, best_cost = last, (1 << 30, 0)
+    for line in range(last, start + (last - start) // 3, -1):
+        following = lines[line]
+        if not following.strip():
+            continue
+        indent = len(following) - len(following.lstrip())
+        closes = _CLOSERS.fullmatch(following) is not None
+        cost = (indent * 2 + (3 if lines[line - 1].strip() else 0) + (8 if closes else 0), last - line)
+        if cost < best_cost:
+            best, best_cost = line, cost
+    return best
+
+
 class _Cutter:
     def __init__(self, lines: list[str], max_chars: int, max_lines: int) -> None:
         self.lines = lines
@@ -173,18 +192,7 @@ class _Cutter:
             last += 1
         if last >= end:
             return end
-        # Among the later two thirds, cut before the line with the least indentation, after a blank line if there is one.
-        best, best_cost = last, (1 << 30, 0)
-        for line in range(last, start + (last - start) // 3, -1):
-            following = self.lines[line]
-            if not following.strip():
-                continue
-            indent = len(following) - len(following.lstrip())
-            closes = _CLOSERS.fullmatch(following) is not None
-            cost = (indent * 2 + (0 if self.blank(line) else 3) + (8 if closes else 0), last - line)
-            if cost < best_cost:
-                best, best_cost = line, cost
-        return best
+        return best_break(self.lines, start, last)
 
     def pack(self, units: list[_Unit]) -> Iterator[_Unit]:
         """Join small neighbours of one scope, and closing lines to what they close."""

@@ -1,0 +1,203 @@
+"""The `codeindex` command. It stands on the engine alone, so that it starts in a fraction of a second."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from llama_index_codeindex import __version__
+from llama_index_codeindex.engine.codebase import Codebase
+from llama_index_codeindex.engine.context.fence import visible
+from llama_index_codeindex.engine.errors import CodeIndexError, InvalidArgument
+from llama_index_codeindex.engine.model import SearchResult
+from llama_index_codeindex.engine.progress import ProgressBar
+
+FOUND, NOTHING, FAILED, INTERRUPTED = 0, 1, 2, 130
+
+_EXAMPLES = """\
+examples:
+  codeindex search . "how are retries decided"
+  codeindex search . UserService --json
+  codeindex search . "lang:python path:src/ open connection" --top-k 10
+  codeindex pack . "where is the cache invalidated"
+  codeindex status . --gaps
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code: 0 found or done, 1 nothing found, 2 an error."""
+    arguments = _parser().parse_args(argv)
+    try:
+        return int(arguments.run(arguments))
+    except CodeIndexError as error:
+        _print_error(error, as_json=arguments.json)
+        return FAILED
+    except BrokenPipeError:
+        # The reader went away; keep the interpreter from complaining about it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FOUND
+    except KeyboardInterrupt:
+        print("interrupted; the last generation is kept", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="codeindex", description="Search a code base by question, symbol or path.", epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.add_argument("--version", action="version", version=f"codeindex {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    index = _command(commands, "index", _index, "build the index, or bring it to the state of the files")
+    index.add_argument("--allow-broad-root", action="store_true", help="index a home directory or a file system's root")
+
+    status = _command(commands, "status", _status, "show which snapshot of the code the index describes")
+    status.add_argument("--gaps", action="store_true", help="list what is not in the index, and why")
+
+    search = _command(commands, "search", _search, "find the places that answer a question")
+    _add_query(search)
+    search.add_argument("--mode", default="all", help="all, meaning, path or symbol (default: %(default)s)")
+
+    pack = _command(commands, "pack", _pack, "print exactly what a model would be given")
+    _add_query(pack)
+    return parser
+
+
+def _command(commands: Any, name: str, run: Any, text: str) -> argparse.ArgumentParser:
+    command: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+    command.add_argument("root", metavar="ROOT", help="the folder of the code base")
+    command.add_argument("--cache-dir", help="where indexes are kept (default: the user's cache folder)")
+    command.add_argument("--json", action="store_true", help="print JSON")
+    command.set_defaults(run=run, allow_broad_root=False)
+    return command
+
+
+def _add_query(command: argparse.ArgumentParser) -> None:
+    command.add_argument("query", metavar="QUERY", help="a question, a symbol or a path")
+    command.add_argument("--top-k", default="5", help="how many hits at most (default: %(default)s)")
+    command.add_argument("--under", action="append", default=[], help="only below this folder, or matching this pattern")
+    command.add_argument("--language", action="append", default=[], help="only this language")
+
+
+def _open(arguments: argparse.Namespace) -> Codebase:
+    """Open the index and bring it to the state of the files; progress goes to standard error."""
+    codebase = Codebase(arguments.root, arguments.cache_dir, allow_broad_root=arguments.allow_broad_root)
+    with ProgressBar() as bar:
+        codebase.refresh(bar)
+    return codebase
+
+
+def _index(arguments: argparse.Namespace) -> int:
+    codebase = Codebase(arguments.root, arguments.cache_dir, allow_broad_root=arguments.allow_broad_root)
+    with ProgressBar() as bar:
+        report = codebase.refresh(bar)
+    mark = codebase.status()
+    if arguments.json:
+        changes = {"added": report.added, "changed": report.changed, "removed": report.removed}
+        _print_json({**changes, "watermark": mark.to_dict()})
+    else:
+        print(f"{mark.files} files, {mark.chunks} chunks, generation {mark.generation}")
+        print(f"{report.added} added, {report.changed} changed, {report.removed} removed")
+        if mark.gaps:
+            print("not indexed: " + ", ".join(f"{count} {reason}" for reason, count in mark.gaps.items()))
+    return FOUND
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    codebase = Codebase(arguments.root, arguments.cache_dir)
+    mark = codebase.status()
+    gaps = codebase.gaps() if arguments.gaps else []
+    if arguments.json:
+        shown: dict[str, Any] = {"watermark": mark.to_dict()}
+        if arguments.gaps:
+            shown["gaps"] = [{"path": gap.path, "reason": gap.reason, "detail": gap.detail} for gap in gaps]
+        _print_json(shown)
+        return FOUND
+    for key, value in mark.to_dict().items():
+        if key != "gaps" and value not in ("", 0, 0.0):
+            print(f"{key.replace('_', ' '):20} {value}")
+    for reason, count in mark.gaps.items():
+        print(f"{'gap: ' + reason.replace('_', ' '):20} {count}")
+    for gap in gaps:
+        print(visible(f"  {gap.reason}: {gap.path!r}{' (' + gap.detail + ')' if gap.detail else ''}"))
+    return FOUND
+
+
+def _search(arguments: argparse.Namespace) -> int:
+    result = _open(arguments).search(arguments.query, _top_k(arguments), arguments.mode, _filters(arguments))
+    if arguments.json:
+        _print_json(result.to_dict())
+    else:
+        _print_hits(result)
+    return FOUND if result.hits else NOTHING
+
+
+def _pack(arguments: argparse.Namespace) -> int:
+    pack = _open(arguments).pack(arguments.query, _filters(arguments), max_hits=_top_k(arguments))
+    if arguments.json:
+        blocks = [
+            {"file_path": b.hit.file_path, "start_line": b.start_line, "end_line": b.end_line, "symbol": b.hit.symbol}
+            for b in pack.blocks
+        ]
+        _print_json({"text": pack.render(), "excerpts": blocks, "left_out": list(pack.left_out)})
+    else:
+        sys.stdout.write(pack.render())
+    return FOUND if pack.blocks else NOTHING
+
+
+def _top_k(arguments: argparse.Namespace) -> int:
+    try:
+        return int(arguments.top_k)
+    except ValueError:
+        raise InvalidArgument("--top-k takes a whole number.", suggestion="Use --top-k 5.") from None
+
+
+def _filters(arguments: argparse.Namespace) -> dict[str, object]:
+    given = {"under": arguments.under, "language": arguments.language}
+    return {key: value for key, value in given.items() if value}
+
+
+# Lines of a hit that a terminal shows; the whole hit is one `--json` or one editor jump away.
+_SHOWN_LINES = 8
+
+
+def _print_hits(result: SearchResult) -> None:
+    for hit in result.hits:
+        name = f"  {hit.symbol}" if hit.symbol else ""
+        stale = "  (changed since indexed)" if hit.stale else ""
+        print(_bold(visible(f"{hit.file_path}:{hit.start_line}-{hit.end_line}")) + visible(name) + stale)
+        lines = hit.text.split("\n")
+        for line in lines[:_SHOWN_LINES]:
+            print("    " + visible(line.rstrip())[:160])
+        if len(lines) > _SHOWN_LINES + 1:
+            print(f"    … {len(lines) - _SHOWN_LINES} more lines")
+    if not result.hits:
+        print(f"nothing found ({result.empty_reason.replace('_', ' ')})")
+    if result.degraded:
+        print(f"degraded: {', '.join(result.degraded_reasons)}", file=sys.stderr)
+
+
+def _bold(text: str) -> str:
+    use = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    return f"\033[1m{text}\033[0m" if use else text
+
+
+def _print_json(value: dict[str, Any]) -> None:
+    # ASCII only: names of any script survive every terminal's and pipe's encoding.
+    print(json.dumps(value, indent=2))
+
+
+def _print_error(error: CodeIndexError, *, as_json: bool) -> None:
+    if as_json:
+        _print_json(error.to_dict())
+    else:
+        print(f"{error.code}: {error.message}\n{error.suggestion}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,102 @@
+"""Chunks that somebody else cut, searched in memory by the same lanes and ranking as a code base."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from llama_index_codeindex.engine.errors import EmbeddingError
+from llama_index_codeindex.engine.files.categories import categorise
+from llama_index_codeindex.engine.model import Chunk, Mode, Outline, SearchResult, SourceFile, Symbol, Watermark
+from llama_index_codeindex.engine.search.filters import Filters
+from llama_index_codeindex.engine.search.searcher import Searcher
+from llama_index_codeindex.engine.search.texts import KeptTexts
+from llama_index_codeindex.engine.store.builder import Embedder, add_outline, embedded_text, path_key, text_hash
+from llama_index_codeindex.engine.store.store import Store
+from llama_index_codeindex.engine.store.vectors import Vector, unit
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A chunk with what its file is called; `vector` if it is embedded already."""
+
+    path: str
+    language: str
+    chunk: Chunk
+    vector: Vector | None = None
+
+
+class Collection:
+    """Searches pieces.
+
+    Args:
+        pieces: The chunks, in any order.
+        embedder: The embedding model, or None for lexical lanes alone.
+    """
+
+    def __init__(self, pieces: Sequence[Piece], embedder: Embedder | None = None) -> None:
+        self.embedder = embedder
+        self.store = Store(None)
+        self.positions: dict[int, int] = {}
+        self._problem = ""
+        texts: dict[int, str] = {}
+        files: dict[str, list[int]] = {}
+        for position, piece in enumerate(pieces):
+            files.setdefault(piece.path, []).append(position)
+        catalog = self.store.catalog
+        with catalog.writing():
+            for path, members in files.items():
+                members.sort(key=lambda position: (pieces[position].chunk.start_line, position))
+                file_id = catalog.add_file(
+                    SourceFile(path, 0, 0), hash="", language=pieces[members[0]].language, category=categorise(path),
+                    encoding="", redactions=0, structural=True, lines=0, path_key=path_key(path),
+                )  # fmt: skip
+                chunks = tuple(pieces[position].chunk for position in members)
+                found = Outline(pieces[members[0]].language, chunks, tuple(_symbols(chunks)))
+                for row, position in zip(add_outline(self.store, file_id, path, found), members, strict=True):
+                    self.positions[row] = position
+                    texts[row] = pieces[position].chunk.text
+            if embedder is not None:
+                self._embed(pieces, embedder)
+            catalog.set_meta({"generation": "1", "stamp": "1", "mean_terms": repr(catalog.mean_terms())})
+            self.store.lexical.commit("1")
+        self._texts = KeptTexts(texts)
+
+    def _embed(self, pieces: Sequence[Piece], embedder: Embedder) -> None:
+        wanted = {}
+        for piece in pieces:
+            text = embedded_text(piece.chunk.text, piece.chunk.context)
+            wanted[text_hash(text)] = (text, piece.vector)
+        stored = [(key, unit(vector).tobytes()) for key, (_, vector) in wanted.items() if vector is not None]
+        missing = [(key, text) for key, (text, vector) in wanted.items() if vector is None]
+        try:
+            vectors = embedder.embed_texts([text for _, text in missing]) if missing else []
+            stored += [(key, unit(v).tobytes()) for (key, _), v in zip(missing, vectors, strict=True) if v is not None]
+        except EmbeddingError as error:
+            self._problem = error.code
+        self.store.catalog.add_vectors(embedder.model_id, stored)
+
+    def search(
+        self, query: str, top_k: int = 5, mode: Mode = "all", filters: Filters | None = None
+    ) -> tuple[SearchResult, list[int]]:
+        """Return the result and, for each hit, the position of its piece; see `Codebase.search`."""
+        with self.store.read() as view:
+            answer = Searcher(view, self._texts, self.embedder).search(query, top_k, mode, filters)
+            files, chunks = view.catalog.counts()
+        reasons = answer.degraded_reasons
+        mark = Watermark(generation=1, files=files, chunks=chunks)
+        result = SearchResult(answer.hits, bool(reasons), reasons, mark, answer.empty_reason)
+        return result, [self.positions[hit.row] for hit in answer.hits]
+
+
+def _symbols(chunks: Sequence[Chunk]) -> list[Symbol]:
+    """Return the definitions that chunks are named after; a definition cut into parts counts once."""
+    symbols: dict[str, Symbol] = {}
+    for chunk in chunks:
+        if chunk.symbol and chunk.kind != "section":
+            name = chunk.symbol.removeprefix(chunk.scope).lstrip(".:#") or chunk.symbol
+            symbols.setdefault(
+                chunk.symbol,
+                Symbol(name, chunk.symbol, chunk.kind, chunk.scope, chunk.start_line, chunk.end_line, chunk.start_line, ""),
+            )
+    return list(symbols.values())
