@@ -69,7 +69,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _command(commands: Any, name: str, run: Any, text: str) -> argparse.ArgumentParser:
-    command: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+    command: argparse.ArgumentParser = commands.add_parser(
+        name, help=text, description=text[0].upper() + text[1:] + "."
+    )
     command.add_argument("root", metavar="ROOT", help="the folder of the code base")
     command.add_argument("--cache-dir", help="where indexes are kept (default: the user's cache folder)")
     command.add_argument("--json", action="store_true", help="print JSON")
@@ -80,7 +82,9 @@ def _command(commands: Any, name: str, run: Any, text: str) -> argparse.Argument
 def _add_query(command: argparse.ArgumentParser) -> None:
     command.add_argument("query", metavar="QUERY", help="a question, a symbol or a path")
     command.add_argument("--top-k", default="5", help="how many hits at most (default: %(default)s)")
-    command.add_argument("--under", action="append", default=[], help="only below this folder, or matching this pattern")
+    command.add_argument(
+        "--under", action="append", default=[], help="only below this folder, or matching this pattern"
+    )
     command.add_argument("--language", action="append", default=[], help="only this language")
 
 

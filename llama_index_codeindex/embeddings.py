@@ -57,4 +57,5 @@ def _checked(vector: list[float]) -> Vector | None:
     norm = float(np.linalg.norm(array))
     if array.ndim != 1 or not np.isfinite(norm) or norm == 0.0:
         return None
-    return array / np.float32(norm)
+    scaled: Vector = array / np.float32(norm)
+    return scaled

@@ -108,7 +108,9 @@ class CodeIndex:
         """Return a retriever over this index; see `HybridCodeRetriever`."""
         return HybridCodeRetriever(self, similarity_top_k, mode, filters, **kwargs)
 
-    def as_query_engine(self, llm: LLM | None = None, similarity_top_k: int = 10, **kwargs: Any) -> RetrieverQueryEngine:
+    def as_query_engine(
+        self, llm: LLM | None = None, similarity_top_k: int = 10, **kwargs: Any
+    ) -> RetrieverQueryEngine:
         """Return a query engine that answers from a context pack.
 
         Args:

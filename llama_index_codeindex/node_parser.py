@@ -9,7 +9,6 @@ from typing import Any
 from llama_index.core.bridge.pydantic import Field
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.node_parser import NodeParser
-from llama_index.core.node_parser.interface import default_id_func
 from llama_index.core.schema import BaseNode, Document, MetadataMode, NodeRelationship, TextNode
 from llama_index.core.utils import get_tokenizer, get_tqdm_iterable
 
@@ -19,6 +18,8 @@ from llama_index_codeindex.engine.syntax.chunking import MAX_CHARS
 from llama_index_codeindex.engine.syntax.languages import BY_NAME
 from llama_index_codeindex.engine.syntax.outline import SYNTAX_VERSION, outline
 from llama_index_codeindex.engine.syntax.splitting import Limits, split_oversized
+
+_DEFAULT_ID_FUNC = NodeParser.model_fields["id_func"].default
 
 # The metadata that places a node. It is kept out of what embedder and LLM are given; `context` is not.
 LOCATION_KEYS = [
@@ -59,7 +60,7 @@ class _CodeNodeParser(NodeParser):
 
     def _identify(self, number: int, node: BaseNode, deterministic: str) -> str:
         """Return the id of a node: deterministic, unless the caller brought an `id_func`."""
-        if self.id_func is default_id_func:
+        if self.id_func is _DEFAULT_ID_FUNC:
             return deterministic
         return str(self.id_func(number, node))
 
@@ -87,7 +88,9 @@ class SymbolNodeParser(_CodeNodeParser):
         return "SymbolNodeParser"
 
     @classmethod
-    def from_defaults(cls, max_chars: int = MAX_CHARS, callback_manager: CallbackManager | None = None) -> SymbolNodeParser:
+    def from_defaults(
+        cls, max_chars: int = MAX_CHARS, callback_manager: CallbackManager | None = None
+    ) -> SymbolNodeParser:
         """Return a parser; see the class."""
         return cls(max_chars=max_chars, callback_manager=callback_manager or CallbackManager([]))
 

@@ -77,7 +77,7 @@ class ContextPackPostprocessor(BaseNodePostprocessor):
                 **origin.node.metadata, "start_line": block.start_line, "end_line": block.end_line,
                 "truncated": block.truncated, "left_out": list(pack.left_out),
             }  # fmt: skip
-            hidden = [key for key in metadata]
+            hidden = list(metadata)
             node = TextNode(
                 id_=origin.node.node_id,
                 text=f"{pack.preamble()}\n\n{text}" if number == 0 else text,

@@ -141,7 +141,9 @@ class CodeReader(BasePydanticReader, ResourcesReaderMixin, FileSystemReaderMixin
         Raises:
             PathError: The file cannot be read.
         """
-        return Gate(resolve_root(self.root), self.max_file_bytes).require(str(input_file)).text.encode("utf-8", "replace")
+        return (
+            Gate(resolve_root(self.root), self.max_file_bytes).require(str(input_file)).text.encode("utf-8", "replace")
+        )
 
     def _options(self) -> WalkOptions:
         return WalkOptions(tuple(self.include or ()), tuple(self.exclude or ()), self.max_file_bytes)

@@ -10,8 +10,16 @@ import numpy as np
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.callbacks import CallbackManager
-from llama_index.core.instrumentation import get_dispatcher
-from llama_index.core.schema import BaseNode, MetadataMode, NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
+from llama_index.core.schema import (
+    BaseNode,
+    MetadataMode,
+    NodeRelationship,
+    NodeWithScore,
+    QueryBundle,
+    RelatedNodeInfo,
+    TextNode,
+)
+from llama_index_instrumentation import get_dispatcher
 
 from llama_index_codeindex.embeddings import adapt
 from llama_index_codeindex.engine.collection import Collection, Piece
@@ -77,7 +85,11 @@ class HybridCodeRetriever(BaseRetriever):
 
     @classmethod
     def from_nodes(
-        cls, nodes: Sequence[BaseNode], embed_model: BaseEmbedding | None = None, similarity_top_k: int = 5, **kwargs: Any
+        cls,
+        nodes: Sequence[BaseNode],
+        embed_model: BaseEmbedding | None = None,
+        similarity_top_k: int = 5,
+        **kwargs: Any,
     ) -> HybridCodeRetriever:
         """Return a retriever over nodes in memory.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from llama_index_codeindex.engine.context.pack import MAX_HITS, Pack, make_pack
+from llama_index_codeindex.engine.context.pack import MAX_HITS, MAX_LINES, MAX_TOKENS, Pack, make_pack
 from llama_index_codeindex.engine.errors import EmptyQuery
 from llama_index_codeindex.engine.files.gate import Gate
 from llama_index_codeindex.engine.files.jail import resolve_root
@@ -90,21 +90,38 @@ class Codebase:
             reasons = [*answer.degraded_reasons, *self.store.repairs]
             return SearchResult(answer.hits, bool(reasons), reasons, self._watermark(view), answer.empty_reason)
 
-    def pack(self, query: str, filters: Filters | dict[str, object] | None = None, **limits: int) -> Pack:
+    def pack(
+        self,
+        query: str,
+        filters: Filters | dict[str, object] | None = None,
+        max_hits: int = MAX_HITS,
+        max_lines: int = MAX_LINES,
+        max_tokens: int = MAX_TOKENS,
+    ) -> Pack:
         """Return the context pack for a question: exactly what a model would be given.
 
         Args:
             query: The question.
             filters: What the search may look at.
-            limits: `max_hits`, `max_lines` and `max_tokens`; see `make_pack`.
+            max_hits: How many excerpts at most.
+            max_lines: How many lines each at most.
+            max_tokens: How many tokens the whole has at most, by a cautious estimate.
 
         Raises:
             QueryError: The question or an argument cannot be used.
         """
         # Twice the hits, so that what overlaps or is stale can be replaced.
-        found = self.search(query, top_k=2 * limits.get("max_hits", MAX_HITS), filters=filters)
+        found = self.search(query, top_k=2 * max_hits, filters=filters)
         mark = found.watermark
-        return make_pack(found.hits, query, generation=mark.generation, commit=mark.commit, **limits)
+        return make_pack(
+            found.hits,
+            query,
+            max_hits=max_hits,
+            max_lines=max_lines,
+            max_tokens=max_tokens,
+            generation=mark.generation,
+            commit=mark.commit,
+        )
 
     def _watermark(self, view: View) -> Watermark:
         meta = view.meta

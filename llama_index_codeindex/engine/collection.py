@@ -97,6 +97,8 @@ def _symbols(chunks: Sequence[Chunk]) -> list[Symbol]:
             name = chunk.symbol.removeprefix(chunk.scope).lstrip(".:#") or chunk.symbol
             symbols.setdefault(
                 chunk.symbol,
-                Symbol(name, chunk.symbol, chunk.kind, chunk.scope, chunk.start_line, chunk.end_line, chunk.start_line, ""),
+                Symbol(
+                    name, chunk.symbol, chunk.kind, chunk.scope, chunk.start_line, chunk.end_line, chunk.start_line, ""
+                ),
             )
     return list(symbols.values())

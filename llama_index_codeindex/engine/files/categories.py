@@ -40,7 +40,9 @@ _TEST_FILE = re.compile(
 )
 # CamelCase suffixes of test classes; `Latest` and `Contest` must not match, so the case counts.
 _TEST_CLASS = re.compile(r"^(?:.*[a-z0-9])?(?:Tests?|TestCase|Spec|Specs|IT|Benchmark)$|^Test[A-Z].*")
-_TEST_CLASS_SUFFIXES = frozenset(".java .kt .scala .cs .swift .php .groovy .m .mm .dart .ts .js .hs .cpp .cc .vb".split())
+_TEST_CLASS_SUFFIXES = frozenset(
+    ".java .kt .scala .cs .swift .php .groovy .m .mm .dart .ts .js .hs .cpp .cc .vb".split()
+)
 
 _GENERATED_FILE = re.compile(
     r".*(?:\.pb|\.pb\.\w+|_pb2|_pb2_grpc|\.g|\.gen|\.generated|_generated|\.freezed|\.designer|\.min|-min|\.bundle|"
@@ -51,8 +53,12 @@ _LOCK_NAMES = frozenset(
     "package-lock.json yarn.lock pnpm-lock.yaml npm-shrinkwrap.json bun.lockb packages.lock.json paket.lock".split()
 )
 
-_DOC_SUFFIXES = frozenset(".md .markdown .mdx .rst .adoc .asciidoc .txt .rdoc .pod .tex .org .textile .qmd .rmd .1 .3".split())
-_DOC_NAMES = frozenset("readme changelog changes history news authors contributors license licence copying notice".split())
+_DOC_SUFFIXES = frozenset(
+    ".md .markdown .mdx .rst .adoc .asciidoc .txt .rdoc .pod .tex .org .textile .qmd .rmd .1 .3".split()
+)
+_DOC_NAMES = frozenset(
+    "readme changelog changes history news authors contributors license licence copying notice".split()
+)
 _CONFIG_SUFFIXES = frozenset(
     ".json .jsonc .json5 .yaml .yml .toml .ini .cfg .conf .properties .xml .plist .editorconfig .csv .tsv .svg .html .htm "
     ".css .scss .less .sass .ipynb .gradle .lock .bazel .bzl .cmake .mk .nix .sln .csproj .props .targets .po .pot .xib "
@@ -110,7 +116,11 @@ def _folder_category(folders: tuple[str, ...]) -> Category | None:
         if category is None:
             continue
         # A package of the product may be called so: below a source root, `docs` or `tools` is code.
-        if category in ("docs", "script", "example") and position and any(f in _SOURCE_ROOTS for f in folders[:position]):
+        if (
+            category in ("docs", "script", "example")
+            and position
+            and any(f in _SOURCE_ROOTS for f in folders[:position])
+        ):
             continue
         found.add(category)
     for category in _PRECEDENCE:
@@ -121,7 +131,9 @@ def _folder_category(folders: tuple[str, ...]) -> Category | None:
 
 _PRECEDENCE: tuple[Category, ...] = ("vendored", "generated", "test", "example", "docs", "script")
 _SOURCE_ROOTS = frozenset("src lib app pkg internal cmd source sources packages crates".split())
-_AFFIX = re.compile(r"(?:.*[-_.])?(tests?|testing|testdata|specs?|examples?|samples?|demos?|docs|benchmarks?|bench|mocks?|fixtures?)$")
+_AFFIX = re.compile(
+    r"(?:.*[-_.])?(tests?|testing|testdata|specs?|examples?|samples?|demos?|docs|benchmarks?|bench|mocks?|fixtures?)$"
+)
 _AFFIX_CATEGORY: dict[str, Category] = {"example": "example", "sample": "example", "demo": "example", "docs": "docs"}
 
 

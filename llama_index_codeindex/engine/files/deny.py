@@ -36,7 +36,9 @@ _SUFFIXES = tuple(
 )
 
 # Samples that a repository ships on purpose. What they hold is still searched for key material.
-_SAMPLE = re.compile(r"[.\-_](?:example|sample|template|tmpl|dist|defaults?|schema)s?$|^(?:example|sample|template)[.\-_]")
+_SAMPLE = re.compile(
+    r"[.\-_](?:example|sample|template|tmpl|dist|defaults?|schema)s?$|^(?:example|sample|template)[.\-_]"
+)
 
 _PATTERNS = re.compile(
     r"""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import struct
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -69,10 +70,8 @@ def open_repository(top: Path) -> Repository | None:
         return None
     git_dir = Path(os.path.normpath(top / line[len("gitdir:") :].strip()))
     common = git_dir
-    try:
+    with suppress(OSError):  # a submodule has no commondir
         common = Path(os.path.normpath(git_dir / (git_dir / "commondir").read_text("utf-8").strip()))
-    except OSError:
-        pass  # a submodule has no commondir
     return Repository(top, git_dir, common)
 
 

@@ -262,9 +262,7 @@ class _Walk:
             return _Folder(absolute, path, folder.rules.without_git(), _NO_CHECKOUT)
         rules = self._repository_rules(repository, base, folder.rules, self.settings)
         tracked = read_tracked(repository)
-        return _Folder(
-            absolute, path, rules, _Checkout(base, tracked.submodules, tracked.files, sorted(tracked.files))
-        )
+        return _Folder(absolute, path, rules, _Checkout(base, tracked.submodules, tracked.files, sorted(tracked.files)))
 
     def _is_cache(self, folder: _Folder, names: set[str]) -> bool:
         name = os.path.basename(folder.absolute)
@@ -311,9 +309,7 @@ class _Walk:
         elif status.st_size > self.options.max_file_bytes:
             yield Gap(shown, "too_large", f"{status.st_size} bytes")
         elif status.st_nlink > 1:
-            self.linked.append(
-                ((status.st_dev, status.st_ino), SourceFile(shown, status.st_size, status.st_mtime_ns))
-            )
+            self.linked.append(((status.st_dev, status.st_ino), SourceFile(shown, status.st_size, status.st_mtime_ns)))
         else:
             yield SourceFile(shown, status.st_size, status.st_mtime_ns)
 

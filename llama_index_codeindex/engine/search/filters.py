@@ -45,9 +45,7 @@ class Filters:
         values: dict[str, tuple[str, ...]] = {}
         for key, value in (given or {}).items():
             if key not in cls.KEYS:
-                raise InvalidArgument(
-                    f"Unknown filter {key!r}.", suggestion=f"Filters are: {', '.join(cls.KEYS)}."
-                )
+                raise InvalidArgument(f"Unknown filter {key!r}.", suggestion=f"Filters are: {', '.join(cls.KEYS)}.")
             items = [value] if isinstance(value, str) else value
             if not isinstance(items, (list, tuple)) or not all(isinstance(item, str) for item in items):
                 raise InvalidArgument(f"The filter {key!r} takes a string or a list of strings.")

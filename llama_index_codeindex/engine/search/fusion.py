@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 RRF_K = 20
 
 
-def reciprocal_rank_fusion(lanes: Mapping[str, Sequence[int]], weights: Mapping[str, float] | None = None) -> dict[int, float]:
+def reciprocal_rank_fusion(
+    lanes: Mapping[str, Sequence[int]], weights: Mapping[str, float] | None = None
+) -> dict[int, float]:
     """Return a score per row: the sum over lanes of `weight / (RRF_K + rank)`, ranks from 1.
 
     Args:

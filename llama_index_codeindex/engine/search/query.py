@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from llama_index_codeindex.engine.errors import EmptyQuery
-from llama_index_codeindex.engine.syntax.languages import BY_NAME, detect
+from llama_index_codeindex.engine.syntax.languages import detect
 from llama_index_codeindex.engine.syntax.words import STOP_WORDS, terms_of, words
 
 Shape = Literal["symbol", "path", "prose"]
@@ -131,5 +131,4 @@ def _language(name: str) -> str:
     aliases = {"c++": "cpp", "c#": "csharp", "cs": "csharp", "js": "javascript", "ts": "typescript", "sh": "bash",
                "shell": "bash", "golang": "go", "objective-c": "objc", "py": "python", "rb": "ruby", "rs": "rust",
                "kt": "kotlin", "md": "markdown", "yml": "yaml"}  # fmt: skip
-    name = aliases.get(name, name)
-    return name if name in BY_NAME else name
+    return aliases.get(name, name)

@@ -173,7 +173,9 @@ def path_share(query: Query, path: str) -> float:
     if not asked:
         return 0.0
     stem, folders = _path_terms(path)
-    matched = sum(any(_starts(word, term) for term in stem) or any(_starts(word, term) for term in folders) for word in asked)
+    matched = sum(
+        any(_starts(word, term) for term in stem) or any(_starts(word, term) for term in folders) for word in asked
+    )
     return matched / len(asked)
 
 
@@ -213,7 +215,11 @@ _SOURCE_SUFFIXES = frozenset((".c", ".cc", ".cpp", ".cxx", ".m", ".mm"))
 
 def _header_beside_source(chunks: Sequence[ChunkRow], scores: Scores, weights: Weights) -> Scores:
     """Put a header behind the source of the same name: it declares what the source does."""
-    sources = {str(PurePosixPath(c.path).with_suffix("").name) for c in chunks if PurePosixPath(c.path).suffix in _SOURCE_SUFFIXES}
+    sources = {
+        str(PurePosixPath(c.path).with_suffix("").name)
+        for c in chunks
+        if PurePosixPath(c.path).suffix in _SOURCE_SUFFIXES
+    }
     for i, chunk in enumerate(chunks):
         path = PurePosixPath(chunk.path)
         if path.suffix in (".h", ".hh", ".hpp") and path.with_suffix("").name in sources:
@@ -221,7 +227,9 @@ def _header_beside_source(chunks: Sequence[ChunkRow], scores: Scores, weights: W
     return scores
 
 
-def _coverage(counts: npt.NDArray[np.float32], weighted: Sequence[tuple[str, float]], idf: Mapping[str, float]) -> Scores:
+def _coverage(
+    counts: npt.NDArray[np.float32], weighted: Sequence[tuple[str, float]], idf: Mapping[str, float]
+) -> Scores:
     """Return the share of the question's information that each candidate holds."""
     if not weighted:
         return np.zeros(len(counts))
@@ -240,5 +248,3 @@ def _one_per_file(
         seen[file_id] += 1
     damped.sort(key=lambda pair: (-pair[0], chunks[pair[1]].path, chunks[pair[1]].start_line, chunks[pair[1]].row))
     return [Ranked(chunks[i], score, float(coverage[i])) for score, i in damped]
-
-

@@ -83,7 +83,7 @@ class Searcher:
         )
         ranked, lanes, reasons = self._rank(query, scope, mode)
         hits = self._hits(ranked, lanes, top_k)
-        return Answer(hits, reasons, "" if hits else self._why_empty(query, filters, scope, mode))
+        return Answer(hits, reasons, "" if hits else self._why_empty(query, filters, mode))
 
     def _rank(self, query: Query, scope: Scope, mode: Mode) -> tuple[list[Ranked], dict[str, list[int]], list[str]]:
         reasons: list[str] = []
@@ -114,7 +114,10 @@ class Searcher:
             allowed = set(lanes.get("lexical", ())) | set(lanes.get("symbol", ()))
             chunks = [c for c in chunks if c.row in allowed or c.kind in scope.kinds]
         candidates = Candidates(
-            chunks, similarities, _strengths(definitions), frozenset(files_named if query.shape == "path" or mode == "path" else ())
+            chunks,
+            similarities,
+            _strengths(definitions),
+            frozenset(files_named if query.shape == "path" or mode == "path" else ()),
         )
         idf: dict[str, float] = {}
         if lexical is not None:
@@ -176,7 +179,7 @@ class Searcher:
             hits.append(make_hit(item.chunk, located, confidence * item.score / best, found_by))
         return hits
 
-    def _why_empty(self, query: Query, filters: Filters, scope: Scope, mode: Mode) -> str:
+    def _why_empty(self, query: Query, filters: Filters, mode: Mode) -> str:
         if not self.view.catalog.counts()[1]:
             return "empty_index"
         if filters and self._found_without(query, mode):
@@ -212,9 +215,7 @@ def _with_words(filters: Filters, query: Query) -> Filters:
     """Add the `path:` and `lang:` words of the question to the filters."""
     if not query.path_filters and not query.languages:
         return filters
-    return replace(
-        filters, under=filters.under + query.path_filters, languages=filters.languages + query.languages
-    )
+    return replace(filters, under=filters.under + query.path_filters, languages=filters.languages + query.languages)
 
 
 def _strengths(definitions: Sequence[Definition]) -> dict[int, float]:
@@ -223,5 +224,3 @@ def _strengths(definitions: Sequence[Definition]) -> dict[int, float]:
         row = definition.row.chunk_row
         strengths[row] = max(strengths.get(row, 0.0), definition.strength)
     return strengths
-
-

@@ -179,7 +179,9 @@ class Builder:
         known = catalog.files()
         fingerprint = self.options.fingerprint()
         stamp = meta.get("stamp", "")
-        rebuild = meta.get("fingerprint") != fingerprint or (stamp != "" and lexical.snapshot(reload=True).stamp != stamp)
+        rebuild = meta.get("fingerprint") != fingerprint or (
+            stamp != "" and lexical.snapshot(reload=True).stamp != stamp
+        )
         try:
             with catalog.writing():
                 plan = self._plan(files, known, rebuild, int(meta.get("scanned_ns", "0")))
@@ -211,8 +213,8 @@ class Builder:
                     lexical.commit(stamp)
         finally:
             lexical.release()
-        embedded = self._embed_missing(progress)
-        return replace(counts, generation=generation, **embedded)
+        done, left, problem = self._embed_missing(progress)
+        return replace(counts, generation=generation, embedded=done, unembedded=left, embedding_problem=problem)
 
     def _scan(self, progress: ProgressCallback) -> tuple[list[SourceFile], list[Gap]]:
         files: list[SourceFile] = []
@@ -290,11 +292,15 @@ class Builder:
 
     # -- vectors -------------------------------------------------------------------------------------------------------
 
-    def _embed_missing(self, progress: ProgressCallback) -> dict[str, int | str]:
-        """Embed the texts without a vector, batch by batch, so that a stop loses one batch and not the work."""
+    def _embed_missing(self, progress: ProgressCallback) -> tuple[int, int, str]:
+        """Embed the texts without a vector, batch by batch, so that a stop loses one batch and not the work.
+
+        Returns:
+            How many were embedded, how many were not, and the code of the error that ended it.
+        """
         embedder, catalog = self.embedder, self.store.catalog
         if embedder is None:
-            return {}
+            return 0, 0, ""
         missing = catalog.missing_vectors(embedder.model_id)
         done = 0
         problem = ""
@@ -319,7 +325,7 @@ class Builder:
         if any(catalog.meta().get(key) != value for key, value in facts.items()):
             with catalog.writing():
                 catalog.set_meta(facts)
-        return {"embedded": done, "unembedded": len(missing) - done, "embedding_problem": problem}
+        return done, len(missing) - done, problem
 
     def _texts(self, rows: list[int]) -> dict[int, str]:
         """Return the embedded text of chunks, read from disk where it is still what was indexed."""
@@ -353,11 +359,23 @@ def add_outline(store: Store, file_id: int, path: str, found: Outline) -> list[i
         counted = chunk_terms(chunk.text, path, chunk.scope, chunk.symbol)
         new_chunks.append(
             NewChunk(
-                identity, chunk.ordinal, chunk.start_line, chunk.end_line, chunk.offset, len(chunk.text), chunk.symbol,
-                chunk.kind, chunk.scope, chunk.context, chunk.part, text_hash(chunk.text), text_hash(embedded_text(chunk.text, chunk.context)),
-                sum(counted.values()), pack_bag(counted),
+                chunk_id=identity,
+                ordinal=chunk.ordinal,
+                start_line=chunk.start_line,
+                end_line=chunk.end_line,
+                offset=chunk.offset,
+                length=len(chunk.text),
+                symbol=chunk.symbol,
+                kind=chunk.kind,
+                scope=chunk.scope,
+                context=chunk.context,
+                part=chunk.part,
+                hash=text_hash(chunk.text),
+                embed_hash=text_hash(embedded_text(chunk.text, chunk.context)),
+                terms=sum(counted.values()),
+                bag=pack_bag(counted),
             )
-        )  # fmt: skip
+        )
         bodies.append(" ".join(counted.elements()))
     rows = store.catalog.add_chunks(file_id, new_chunks)
     placed = list(_place(found.symbols, found.chunks, rows))

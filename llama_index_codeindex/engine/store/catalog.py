@@ -171,8 +171,8 @@ def symbol_key(name: str) -> str:
 
 
 _CHUNK_COLUMNS = (
-    "c.id, c.chunk_id, c.file_id, f.path, f.language, f.category, f.prior, c.start_line, c.end_line, c.offset, c.length, c.symbol, c.kind, "
-    "c.scope, c.context, c.hash, c.embed_hash, c.terms, c.bag"
+    "c.id, c.chunk_id, c.file_id, f.path, f.language, f.category, f.prior, c.start_line, c.end_line, c.offset, "
+    "c.length, c.symbol, c.kind, c.scope, c.context, c.hash, c.embed_hash, c.terms, c.bag"
 )
 _SYMBOL_COLUMNS = (
     "s.name, s.qualified, s.kind, s.scope, s.start_line, s.end_line, s.name_line, s.signature, f.path, s.file_id, "
@@ -387,7 +387,9 @@ class Catalog:
     def _chunks(self, column: str, values: Sequence[int]) -> Iterator[ChunkRow]:
         for batch in _batches(values):
             marks = ",".join("?" * len(batch))
-            query = f"SELECT {_CHUNK_COLUMNS} FROM chunks c JOIN files f ON f.id = c.file_id WHERE {column} IN ({marks})"  # noqa: S608
+            query = (
+                f"SELECT {_CHUNK_COLUMNS} FROM chunks c JOIN files f ON f.id = c.file_id WHERE {column} IN ({marks})"  # noqa: S608
+            )
             for row in self.connection.execute(query, batch):
                 yield ChunkRow(*row)
 

@@ -141,7 +141,9 @@ class LexicalSnapshot:
 
     def expand(self, prefix: str, limit: int) -> list[tuple[str, int]]:
         """Return the most frequent terms that start with a prefix, with their document frequencies."""
-        return [(str(term), int(count)) for term, count in self._searcher.terms_with_prefix("body", prefix, limit=limit)]
+        return [
+            (str(term), int(count)) for term, count in self._searcher.terms_with_prefix("body", prefix, limit=limit)
+        ]
 
     def search(
         self,
@@ -172,7 +174,7 @@ class LexicalSnapshot:
                 query = tantivy.Query.boolean_query([(tantivy.Occur.Must, query), (tantivy.Occur.Must, restricted)])
         hits = self._searcher.search(query, limit=limit, count=False).hits
         rows = self._searcher.fast_field_values("row", [address for _, address in hits])
-        return [(int(row), float(score)) for row, (score, _) in zip(rows, hits, strict=True)]
+        return [(int(row or 0), float(score)) for row, (score, _) in zip(rows, hits, strict=True)]
 
     @staticmethod
     def _boosted(query: tantivy.Query, weight: float) -> tantivy.Query:

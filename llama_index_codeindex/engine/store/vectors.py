@@ -15,7 +15,8 @@ def unit(vectors: npt.ArrayLike) -> Vector:
     """Return vectors scaled to length one, as contiguous float32; a zero vector stays zero."""
     matrix = np.ascontiguousarray(vectors, np.float32)
     norms = np.linalg.norm(matrix, axis=-1, keepdims=True)
-    return np.divide(matrix, norms, out=np.zeros_like(matrix), where=norms > 0)
+    scaled: Vector = np.divide(matrix, norms, out=np.zeros_like(matrix), where=norms > 0)
+    return scaled
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,9 @@ def nest(spans: Sequence[Span]) -> list[Span]:
             span.end = min(span.end, open_spans[-1].end)
         if siblings and siblings[-1].end >= span.start:
             span.start = siblings[-1].end + 1
-        if span.start > span.end or (open_spans and (span.start, span.end) == (open_spans[-1].start, open_spans[-1].end)):
+        if span.start > span.end or (
+            open_spans and (span.start, span.end) == (open_spans[-1].start, open_spans[-1].end)
+        ):
             continue
         siblings.append(span)
         open_spans.append(span)

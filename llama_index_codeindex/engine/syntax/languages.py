@@ -57,8 +57,13 @@ LANGUAGES: tuple[Language, ...] = (
     _row("csharp", ".cs .csx"),
     _row("rust", ".rs", separator="::"),
     _row("php", ".php .phtml .php3 .php4 .php5 .php7 .phps", shebangs="php", separator="::"),
-    _row("ruby", ".rb .rake .gemspec .ru .rbw .podspec", names="rakefile gemfile guardfile capfile podfile vagrantfile "
-         "brewfile fastfile", shebangs="ruby", separator="::"),  # fmt: skip
+    _row(
+        "ruby",
+        ".rb .rake .gemspec .ru .rbw .podspec",
+        names="rakefile gemfile guardfile capfile podfile vagrantfile brewfile fastfile",
+        shebangs="ruby",
+        separator="::",
+    ),
     _row("swift", ".swift"),
     _row("scala", ".scala .sc .sbt"),
     _row("dart", ".dart"),
@@ -69,8 +74,12 @@ LANGUAGES: tuple[Language, ...] = (
     _row("elixir", ".ex .exs", names="mix.lock", shebangs="elixir", clauses=True),
     _row("haskell", ".hs .lhs .hsc", shebangs="runhaskell", clauses=True),
     _row("zig", ".zig .zon"),
-    _row("bash", ".sh .bash .zsh .ksh .bats .command", names=".bashrc .bash_profile .zshrc .profile .zshenv pkgbuild",
-         shebangs="sh bash zsh ksh dash"),  # fmt: skip
+    _row(
+        "bash",
+        ".sh .bash .zsh .ksh .bats .command",
+        names=".bashrc .bash_profile .zshrc .profile .zshenv pkgbuild",
+        shebangs="sh bash zsh ksh dash",
+    ),
     _row("sql", ".sql .ddl .pgsql .plsql .psql"),
     _row("ocaml", ".ml"),
     _row("ocaml_interface", ".mli"),

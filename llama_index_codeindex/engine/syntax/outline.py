@@ -15,7 +15,7 @@ from llama_index_codeindex.engine.syntax.tags import extract
 SYNTAX_VERSION = 1
 
 _HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*\s*$")
-_UNDERLINE = re.compile(r"(=+|-+|~+|\^+)\s*$")
+_UNDERLINE = re.compile(r"(=+|-+)\s*$")
 _FENCE = re.compile(r"\s*(```|~~~)")
 _SCRIPT = re.compile(r"<script\b[^>]*>(.*?)</script\s*>|\A---[^\S\n]*\n(.*?)\n---", re.DOTALL | re.IGNORECASE)
 
@@ -91,9 +91,8 @@ def _sections(lines: Sequence[str]) -> Iterator[Span]:
         heading = _HEADING.match(line)
         if heading:
             headings.append((number, len(heading[1]), heading[2]))
-        elif number > 1 and _UNDERLINE.match(line) and line[0] in "=-" and lines[number - 2].strip():
-            if not _HEADING.match(lines[number - 2]) and not lines[number - 2].lstrip().startswith(("|", "-", ">")):
-                headings.append((number - 1, 1 if line[0] == "=" else 2, lines[number - 2].strip()))
+        elif number > 1 and _UNDERLINE.match(line) and _may_be_title(lines[number - 2]):
+            headings.append((number - 1, 1 if line[0] == "=" else 2, lines[number - 2].strip()))
     above: list[tuple[int, str]] = []
     for index, (number, level, title) in enumerate(headings):
         end = next((start - 1 for start, other, _ in headings[index + 1 :] if other <= level), len(lines))
@@ -102,6 +101,11 @@ def _sections(lines: Sequence[str]) -> Iterator[Span]:
         scope = " > ".join(name for _, name in above)
         above.append((level, title))
         yield Span(number, end, " > ".join(name for _, name in above)[:200], "section", scope[:200])
+
+
+def _may_be_title(line: str) -> bool:
+    """Say whether a line above an underline is its title, and not a table, a list, a quote or a heading."""
+    return bool(line.strip()) and not line.lstrip().startswith(("|", "-", ">", "#"))
 
 
 def chunk_of_line(chunks: Sequence[Chunk], line: int) -> Chunk | None:

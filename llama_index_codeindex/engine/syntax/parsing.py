@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from importlib.resources import files
 
 from tree_sitter import Language as Grammar
@@ -34,7 +34,7 @@ class TagsQuery:
     references: Query
 
 
-@lru_cache(maxsize=None)
+@cache
 def _grammar(name: str) -> Grammar:
     try:
         return get_language(name)  # type: ignore[arg-type]
@@ -42,10 +42,10 @@ def _grammar(name: str) -> Grammar:
         raise ParseProblem(f"no grammar for {name}") from error
 
 
-@lru_cache(maxsize=None)
+@cache
 def tags_query(grammar: str) -> TagsQuery | None:
     """Return the compiled query of a grammar, or None where it has none."""
-    source = files("llama_index_codeindex.engine.syntax").joinpath("queries", f"{grammar}.scm")
+    source = files("llama_index_codeindex.engine.syntax") / "queries" / f"{grammar}.scm"
     if not source.is_file():
         return None
     text = source.read_text("utf-8")
