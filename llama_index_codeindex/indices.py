@@ -16,8 +16,9 @@ from llama_index_codeindex.engine.model import Gap, Mode, SearchResult, Watermar
 from llama_index_codeindex.engine.progress import ProgressBar
 from llama_index_codeindex.engine.search.filters import Filters
 from llama_index_codeindex.engine.store.builder import BuildOptions, ProgressCallback, RefreshReport
+from llama_index_codeindex.engine.store.vectors import Vector
 from llama_index_codeindex.postprocessor import ContextPackPostprocessor
-from llama_index_codeindex.retrievers import FilterValues, HybridCodeRetriever, hit_node
+from llama_index_codeindex.retrievers import FilterValues, HybridCodeRetriever, hit_node, parse_filters
 
 
 class CodeIndex:
@@ -95,11 +96,36 @@ class CodeIndex:
         Raises:
             QueryError: The question or an argument cannot be used.
         """
-        return self._codebase.search(query, top_k, mode, filters)
+        return self._codebase.search(query, top_k, mode, parse_filters(filters))
 
-    def find(self, query: str, top_k: int, mode: Mode, filters: Filters) -> tuple[SearchResult, list[TextNode]]:
+    def related(self, path: str, line: int, top_k: int = 5) -> SearchResult:
+        """Return the neighbours of the code at a line: places that share its rarest words, or its meaning.
+
+        Args:
+            path: A file of the index.
+            line: A line of it, from 1.
+            top_k: How many hits at most.
+
+        Raises:
+            PathError: The path leaves the root or is not in the index.
+            InvalidArgument: No code is at that line, or `top_k` is out of range.
+        """
+        return self._codebase.related(path, line, top_k)
+
+    @property
+    def name(self) -> str:
+        """What hits call this index when several are searched: the name of its folder."""
+        return self._codebase.root.name
+
+    def is_there(self) -> bool:
+        """Say whether the index can be searched: its root exists and it is not cleared."""
+        return self._codebase.root.is_dir() and self._codebase.status().generation > 0
+
+    def find(
+        self, query: str, top_k: int, mode: Mode, filters: Filters, vector: Vector | None = None
+    ) -> tuple[SearchResult, list[TextNode]]:
         """Return the result and a fresh node for each hit: what a retriever needs."""
-        result = self._codebase.search(query, top_k, mode, filters)
+        result = self._codebase.search(query, top_k, mode, filters, vector)
         return result, [hit_node(hit) for hit in result.hits]
 
     def as_retriever(

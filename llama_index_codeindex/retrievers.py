@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,28 +20,47 @@ from llama_index.core.schema import (
     RelatedNodeInfo,
     TextNode,
 )
+from llama_index.core.vector_stores import MetadataFilters
 from llama_index_instrumentation import get_dispatcher
 
 from llama_index_codeindex.embeddings import adapt
 from llama_index_codeindex.engine.collection import Collection, Piece
-from llama_index_codeindex.engine.model import Chunk, Hit, Mode, SearchResult
+from llama_index_codeindex.engine.errors import InvalidArgument
+from llama_index_codeindex.engine.model import Chunk, Hit, Mode, SearchResult, Watermark
 from llama_index_codeindex.engine.search.filters import Filters
 from llama_index_codeindex.engine.search.searcher import check_arguments
+from llama_index_codeindex.engine.store.vectors import Vector, unit
+from llama_index_codeindex.metadata_filters import condition_of
 from llama_index_codeindex.node_parser import LOCATION_KEYS
 
 dispatcher = get_dispatcher(__name__)
 
 # What an answer says of itself; like the location, it is not given to embedder and LLM.
-_ANSWER_KEYS = ["lanes", "generation", "commit", "stale", "degraded", "degraded_reasons"]
+_ANSWER_KEYS = ["source", "lanes", "generation", "commit", "stale", "degraded", "degraded_reasons"]
 
-FilterValues = Filters | dict[str, Any] | None
+FilterValues = Filters | MetadataFilters | dict[str, Any] | None
+
+
+def parse_filters(given: FilterValues) -> Filters:
+    """Return filters in any accepted form as the engine takes them.
+
+    Raises:
+        InvalidArgument: A key is unknown.
+    """
+    if isinstance(given, Filters):
+        return given
+    if isinstance(given, MetadataFilters):
+        return Filters(condition=condition_of(given))
+    return Filters.parse(given)
 
 
 class _Searchable(Protocol):
     """What a retriever needs: an index on disk, or nodes in memory."""
 
-    def find(self, query: str, top_k: int, mode: Mode, filters: Filters) -> tuple[SearchResult, list[TextNode]]:
-        """Return the result and a fresh node for each hit."""
+    def find(
+        self, query: str, top_k: int, mode: Mode, filters: Filters, vector: Vector | None = None
+    ) -> tuple[SearchResult, list[TextNode]]:
+        """Return the result and a fresh node for each hit; `vector` is the question's, if it is known."""
         ...
 
 
@@ -55,7 +75,8 @@ class HybridCodeRetriever(BaseRetriever):
         index: A `CodeIndex`; for nodes of your own, use `from_nodes`.
         similarity_top_k: How many nodes at most, from 1 to 200.
         mode: `all` lanes, or only `meaning`, `path` or `symbol`.
-        filters: What may be retrieved: `under`, `language`, `category`, `symbol_kind`, `exclude`.
+        filters: What may be retrieved: a mapping of `under`, `language`, `category`, `symbol_kind` and `exclude`, or
+            LlamaIndex's `MetadataFilters`. They hold in every lane, before any ranks.
         callback_manager: LlamaIndex's callbacks.
 
     Raises:
@@ -75,7 +96,7 @@ class HybridCodeRetriever(BaseRetriever):
         self._index = index
         self.similarity_top_k = similarity_top_k
         self.mode: Mode = mode
-        self.filters = filters if isinstance(filters, Filters) else Filters.parse(filters)
+        self.filters = parse_filters(filters)
         super().__init__(callback_manager=callback_manager, **kwargs)
 
     @classmethod
@@ -101,6 +122,26 @@ class HybridCodeRetriever(BaseRetriever):
         """
         return cls(_NodeCollection(nodes, embed_model), similarity_top_k=similarity_top_k, **kwargs)
 
+    @classmethod
+    def from_indexes(
+        cls, indexes: Sequence[NamedIndex], similarity_top_k: int = 5, **kwargs: Any
+    ) -> HybridCodeRetriever:
+        """Return a retriever over several indexes; every hit names its `source`.
+
+        An index that is cleared, or whose root is gone, leaves the answers of the next query, which says so.
+
+        Args:
+            indexes: The indexes.
+            similarity_top_k: How many nodes at most, over all of them.
+            kwargs: Further arguments of the class.
+
+        Raises:
+            InvalidArgument: There is no index.
+        """
+        if not indexes:
+            raise InvalidArgument("There is no index to search.", suggestion="Pass at least one `CodeIndex`.")
+        return cls(_Several(indexes), similarity_top_k=similarity_top_k, **kwargs)
+
     def search(self, query: str) -> SearchResult:
         """Return the hits together with `degraded`, its reasons and the watermark.
 
@@ -110,7 +151,9 @@ class HybridCodeRetriever(BaseRetriever):
         return self._index.find(query, self.similarity_top_k, self.mode, self.filters)[0]
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        result, nodes = self._index.find(query_bundle.query_str, self.similarity_top_k, self.mode, self.filters)
+        given = query_bundle.embedding
+        vector = None if given is None else unit(np.asarray(given, np.float32))
+        result, nodes = self._index.find(query_bundle.query_str, self.similarity_top_k, self.mode, self.filters, vector)
         return [_with_facts(node, hit, result) for node, hit in zip(nodes, result.hits, strict=True)]
 
     @dispatcher.span
@@ -127,6 +170,8 @@ def _with_facts(node: TextNode, hit: Hit, result: SearchResult) -> NodeWithScore
         "degraded": result.degraded,
         "degraded_reasons": list(result.degraded_reasons),
     }
+    if hit.source:
+        node.metadata["source"] = hit.source
     for keys in (node.excluded_embed_metadata_keys, node.excluded_llm_metadata_keys):
         keys.extend(key for key in _ANSWER_KEYS if key not in keys)
     return NodeWithScore(node=node, score=hit.score)
@@ -167,9 +212,52 @@ class _NodeCollection:
         pieces = [_piece(number, node) for number, node in enumerate(self._nodes)]
         self._collection = Collection(pieces, adapt(embed_model))
 
-    def find(self, query: str, top_k: int, mode: Mode, filters: Filters) -> tuple[SearchResult, list[TextNode]]:
-        result, positions = self._collection.search(query, top_k, mode, filters)
+    def find(
+        self, query: str, top_k: int, mode: Mode, filters: Filters, vector: Vector | None = None
+    ) -> tuple[SearchResult, list[TextNode]]:
+        result, positions = self._collection.search(query, top_k, mode, filters, vector)
         return result, [self._nodes[position].model_copy(deep=True) for position in positions]
+
+
+class NamedIndex(_Searchable, Protocol):
+    """An index that says what it is called and whether it is still there."""
+
+    @property
+    def name(self) -> str:
+        """What hits call it."""
+        ...
+
+    def is_there(self) -> bool:
+        """Say whether it can be searched: its root exists and it is not cleared."""
+        ...
+
+
+class _Several:
+    """Several indexes as one. Scores say how much of the question a hit answers, so they compare across indexes."""
+
+    def __init__(self, indexes: Sequence[NamedIndex]) -> None:
+        self._indexes = list(indexes)
+
+    def find(
+        self, query: str, top_k: int, mode: Mode, filters: Filters, vector: Vector | None = None
+    ) -> tuple[SearchResult, list[TextNode]]:
+        found: list[tuple[float, int, int, Hit, TextNode]] = []
+        reasons: dict[str, None] = {}
+        results: list[SearchResult] = []
+        for number, index in enumerate(self._indexes):
+            if not index.is_there():
+                reasons.setdefault("index_gone")
+                continue
+            result, nodes = index.find(query, top_k, mode, filters, vector)
+            results.append(result)
+            reasons.update(dict.fromkeys(result.degraded_reasons))
+            for place, (hit, node) in enumerate(zip(result.hits, nodes, strict=True)):
+                found.append((-hit.score, place, number, replace(hit, source=index.name), node))
+        found.sort(key=lambda item: item[:3])
+        hits = [item[3] for item in found[:top_k]]
+        mark = results[0].watermark if len(results) == 1 else Watermark()
+        empty = "" if hits else next((result.empty_reason for result in results), "empty_index")
+        return SearchResult(hits, bool(reasons), list(reasons), mark, empty), [item[4] for item in found[:top_k]]
 
 
 def _as_text_node(node: BaseNode) -> TextNode:

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 from llama_index_codeindex.engine.context.pack import MAX_HITS, MAX_LINES, MAX_TOKENS, Pack, make_pack
-from llama_index_codeindex.engine.errors import EmptyQuery
+from llama_index_codeindex.engine.errors import EmptyQuery, FileNotIndexed, InvalidArgument
 from llama_index_codeindex.engine.files.gate import Gate
-from llama_index_codeindex.engine.files.jail import resolve_root
+from llama_index_codeindex.engine.files.jail import relative_path, resolve_root
 from llama_index_codeindex.engine.model import Gap, Mode, SearchResult, Watermark, count_gaps
 from llama_index_codeindex.engine.search.filters import Filters
 from llama_index_codeindex.engine.search.searcher import Searcher, check_arguments
@@ -22,6 +22,7 @@ from llama_index_codeindex.engine.store.builder import (
 )
 from llama_index_codeindex.engine.store.location import locate
 from llama_index_codeindex.engine.store.store import Store, View
+from llama_index_codeindex.engine.store.vectors import Vector
 
 
 class Codebase:
@@ -68,7 +69,12 @@ class Codebase:
         return self.store.catalog.gaps()
 
     def search(
-        self, query: str, top_k: int = 5, mode: Mode = "all", filters: Filters | dict[str, object] | None = None
+        self,
+        query: str,
+        top_k: int = 5,
+        mode: Mode = "all",
+        filters: Filters | dict[str, object] | None = None,
+        vector: Vector | None = None,
     ) -> SearchResult:
         """Return the best places for a question, and how far they can be trusted.
 
@@ -77,6 +83,7 @@ class Codebase:
             top_k: How many hits at most, from 1 to 200.
             mode: `all` lanes, or only `meaning` (dense), `path` or `symbol`.
             filters: What the search may look at.
+            vector: The question's vector, if the caller has it already.
 
         Raises:
             QueryError: The question or an argument cannot be used.
@@ -86,7 +93,33 @@ class Codebase:
             raise EmptyQuery("The query is empty.")
         chosen = filters if isinstance(filters, Filters) else Filters.parse(filters)
         with self.store.read() as view:
-            answer = Searcher(view, DiskTexts(self.gate), self.embedder).search(query, top_k, mode, chosen)
+            answer = Searcher(view, DiskTexts(self.gate), self.embedder).search(query, top_k, mode, chosen, vector)
+            reasons = [*answer.degraded_reasons, *self.store.repairs]
+            return SearchResult(answer.hits, bool(reasons), reasons, self._watermark(view), answer.empty_reason)
+
+    def related(self, path: str, line: int, top_k: int = 5) -> SearchResult:
+        """Return the neighbours of the code at a line: places that share its rarest words, or its meaning.
+
+        Args:
+            path: A file of the index, in any spelling.
+            line: A line of it, from 1.
+            top_k: How many hits at most.
+
+        Raises:
+            PathError: The path leaves the root or is not in the index.
+            InvalidArgument: No code is at that line, or `top_k` is out of range.
+        """
+        check_arguments(top_k, "all")
+        relative = relative_path(path, self.root)
+        with self.store.read() as view:
+            file = view.catalog.files().get(relative)
+            if file is None:
+                raise FileNotIndexed(f"{relative!r} is not in the index.")
+            chunks = view.catalog.file_chunks([file.id])
+            chunk = next((c for c in chunks if c.start_line <= line <= c.end_line), None)
+            if chunk is None:
+                raise InvalidArgument(f"No code of {relative!r} is at line {line}.")
+            answer = Searcher(view, DiskTexts(self.gate), self.embedder).related(chunk, top_k)
             reasons = [*answer.degraded_reasons, *self.store.repairs]
             return SearchResult(answer.hits, bool(reasons), reasons, self._watermark(view), answer.empty_reason)
 

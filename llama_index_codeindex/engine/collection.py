@@ -77,11 +77,16 @@ class Collection:
         self.store.catalog.add_vectors(embedder.model_id, stored)
 
     def search(
-        self, query: str, top_k: int = 5, mode: Mode = "all", filters: Filters | None = None
+        self,
+        query: str,
+        top_k: int = 5,
+        mode: Mode = "all",
+        filters: Filters | None = None,
+        vector: Vector | None = None,
     ) -> tuple[SearchResult, list[int]]:
         """Return the result and, for each hit, the position of its piece; see `Codebase.search`."""
         with self.store.read() as view:
-            answer = Searcher(view, self._texts, self.embedder).search(query, top_k, mode, filters)
+            answer = Searcher(view, self._texts, self.embedder).search(query, top_k, mode, filters, vector)
             files, chunks = view.catalog.counts()
         reasons = answer.degraded_reasons
         mark = Watermark(generation=1, files=files, chunks=chunks)

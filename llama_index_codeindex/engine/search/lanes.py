@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from llama_index_codeindex.engine.search.filters import Scope
+from llama_index_codeindex.engine.search.path_words import match_paths, question_words
 from llama_index_codeindex.engine.search.query import Query, name_parts
 from llama_index_codeindex.engine.store.builder import path_key
 from llama_index_codeindex.engine.store.catalog import Catalog, SymbolRow, symbol_key
@@ -18,20 +20,6 @@ PREFIX_LENGTH = 3
 _PREFIX_RARE = 3
 _PREFIX_TERMS = 6
 _PREFIX_WEIGHT = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What the filters leave: file ids and symbol kinds, None where they do not restrict."""
-
-    file_ids: frozenset[int] | None = None
-    kinds: frozenset[str] | None = None
-
-    def admits(self, symbol: SymbolRow) -> bool:
-        """Say whether a definition passes the filters."""
-        if self.file_ids is not None and symbol.file_id not in self.file_ids:
-            return False
-        return self.kinds is None or symbol.symbol.kind in self.kinds
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +46,9 @@ def lexical_lane(
 ) -> list[int]:
     """Return the chunks that hold the question's terms, by BM25."""
     file_ids = None if scope.file_ids is None else sorted(scope.file_ids)
+    rows = None if scope.rows is None else sorted(scope.rows)
     kinds = None if scope.kinds is None else sorted(scope.kinds)
-    return [row for row, _ in lexical.search(weighted, limit, file_ids, kinds)]
+    return [row for row, _ in lexical.search(weighted, limit, file_ids, rows, kinds)]
 
 
 def find_definitions(catalog: Catalog, query: Query, scope: Scope) -> list[Definition]:
@@ -67,7 +56,7 @@ def find_definitions(catalog: Catalog, query: Query, scope: Scope) -> list[Defin
     found: dict[tuple[int, str], Definition] = {}
     for name in query.names:
         for definition in _definitions_of(catalog, name, prefixes=query.shape == "symbol"):
-            if scope.admits(definition.row):
+            if scope.admits(definition.row.file_id, definition.row.chunk_row, definition.row.symbol.kind):
                 key = (definition.row.file_id, definition.row.symbol.qualified + str(definition.row.symbol.start_line))
                 known = found.get(key)
                 if known is None or definition.strength > known.strength:
@@ -100,16 +89,18 @@ def _definitions_of(catalog: Catalog, name: str, *, prefixes: bool) -> list[Defi
 
 
 def path_lane(catalog: Catalog, query: Query, scope: Scope, limit: int = EXACT_LIMIT) -> list[int]:
-    """Return the ids of files whose path the question spells, fully or from some folder on."""
+    """Return the ids of files whose path the question spells, fully or from some folder on; else those that hold its words."""
     wanted = path_key(query.text.strip("`\"' ").replace("\\", "/")).strip("/")
     wanted = wanted.removeprefix("./")
-    ranked: list[tuple[int, int, str, int]] = []
-    for file_id, path, key in catalog.paths():
-        if scope.file_ids is not None and file_id not in scope.file_ids:
-            continue
+    ranked: list[tuple[float, int, str, int]] = []
+    paths = [row for row in catalog.paths() if scope.file_ids is None or row[0] in scope.file_ids]
+    for file_id, path, key in paths:
         quality = _path_match(key, wanted)
         if quality:
             ranked.append((-quality, len(path), path, file_id))
+    if not ranked and query.shape != "path":
+        matches = match_paths(question_words(query), [path for _, path, _ in paths])
+        ranked = [(-sum(matches[path]), len(path), path, file_id) for file_id, path, _ in paths if matches[path][0] > 0]
     return [file_id for _, _, _, file_id in sorted(ranked)[:limit]]
 
 

@@ -14,7 +14,7 @@ from llama_index_codeindex.engine.syntax.words import STOP_WORDS, terms_of, word
 Shape = Literal["symbol", "path", "prose"]
 
 _FILTER = re.compile(r"(?<!\S)(path|lang|language):(\S+)", re.IGNORECASE)
-_PHRASE = re.compile(r"\"([^\"]{2,200})\"|`([^`]{2,200})`")
+_PHRASE = re.compile(r"\"([^\"]{2,200})\"")
 _NAME = r"[^\W\d][\w$]*"
 _QUALIFIED = re.compile(rf"[@~&*$#:]*{_NAME}(?:(?:::|->|\.|#|/|\\){_NAME})*(?:\(\)|[!?=])?")
 _SEPARATORS = re.compile(r"::|->|[.#/\\]")
@@ -41,7 +41,7 @@ class Query:
         terms: What the full-text lane looks for, in order, without repetitions and stop words.
         names: The names it holds: the whole question for a symbol, the identifiers in prose.
         plain: The ordinary words of prose, lower case, in order.
-        phrases: What stood in double quotes or backticks.
+        phrases: What stood in double quotes, which a hit must hold letter by letter.
         path_filters: The values of `path:` words.
         languages: The values of `lang:` words.
         about: The categories that the question itself speaks of.
@@ -69,15 +69,19 @@ def understand(question: str) -> Query:
     text = _FILTER.sub(" ", question).strip()
     if not text:
         raise EmptyQuery("The query is empty." if not question.strip() else "The query holds only filters.")
-    phrases = tuple((match[1] or match[2]).strip() for match in _PHRASE.finditer(text))
+    phrases = tuple(match[1].strip() for match in _PHRASE.finditer(text) if match[1].strip())
     bare = text.strip("`\"'")
     shape = _shape(bare)
-    names = (bare.rstrip("()"),) if shape == "symbol" else tuple(_names_in(text)) if shape == "prose" else ()
     raw = words(text)
+    names = (bare.rstrip("()"),) if shape == "symbol" else tuple(_names_in(text)) if shape == "prose" else ()
+    found = _terms(raw)
+    if shape == "prose" and not found and not names:
+        # Only one-letter words are left: in code, they are names.
+        names = tuple(dict.fromkeys(word for word in raw if word.lower() not in STOP_WORDS))
     plain = tuple(word.lower() for word in raw if not _is_identifier(word))
     about = frozenset(category for category, marks in _ABOUT.items() if not marks.isdisjoint(plain))
     return Query(
-        text, shape, _terms(raw), names, plain, phrases, path_filters, tuple(_language(name) for name in asked), about
+        text, shape, found, names, plain, phrases, path_filters, tuple(_language(name) for name in asked), about
     )
 
 

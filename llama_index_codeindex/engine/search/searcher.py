@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from llama_index_codeindex.engine.errors import EmbeddingError, EmbeddingUnavailable, InvalidArgument
 from llama_index_codeindex.engine.model import Hit, Mode
-from llama_index_codeindex.engine.search.filters import Filters
+from llama_index_codeindex.engine.search.filters import Filters, Scope
 from llama_index_codeindex.engine.search.fusion import reciprocal_rank_fusion
 from llama_index_codeindex.engine.search.lanes import (
     Definition,
-    Scope,
     expand_terms,
     find_definitions,
     lexical_lane,
@@ -26,9 +25,12 @@ from llama_index_codeindex.engine.search.ranking import (
     inverse_document_frequency,
     rank,
 )
-from llama_index_codeindex.engine.search.texts import TextSource, make_hit
+from llama_index_codeindex.engine.search.texts import Located, TextSource, make_hit
 from llama_index_codeindex.engine.store.builder import Embedder
+from llama_index_codeindex.engine.store.catalog import ChunkRow
 from llama_index_codeindex.engine.store.store import View
+from llama_index_codeindex.engine.store.vectors import Vector
+from llama_index_codeindex.engine.syntax.words import count_terms
 
 MODES: tuple[Mode, ...] = ("all", "meaning", "path", "symbol")
 MAX_TOP_K = 200
@@ -38,6 +40,12 @@ DENSE_LIMIT = 50
 _CHUNKS_PER_NAMED_FILE = 40
 # Joined candidates that are ranked; the lists of the lanes are shorter together.
 _MAX_CANDIDATES = 400
+# Hits that are read when a quoted phrase must be in them.
+_PHRASE_DEPTH = 100
+# Terms that stand for a piece of code when its neighbours are looked for: more add noise, not neighbours.
+_RELATED_TERMS = 25
+# What a hit found by meaning alone is worth: nothing in it shows how much of the question it answers.
+_DENSE_CONFIDENCE = 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +55,18 @@ class Answer:
     hits: list[Hit]
     degraded_reasons: list[str]
     empty_reason: str = ""
+
+
+@dataclass(slots=True)
+class _Found:
+    """What the lanes found for one question."""
+
+    lanes: dict[str, list[int]] = field(default_factory=dict)
+    definitions: list[Definition] = field(default_factory=list)
+    files_named: list[int] = field(default_factory=list)
+    weighted: list[tuple[str, float]] = field(default_factory=list)
+    similarities: dict[int, float] = field(default_factory=dict)
+    reasons: list[str] = field(default_factory=list)
 
 
 class Searcher:
@@ -67,8 +87,22 @@ class Searcher:
         self.embedder = embedder
         self.weights = weights
 
-    def search(self, question: str, top_k: int = 5, mode: Mode = "all", filters: Filters | None = None) -> Answer:
+    def search(
+        self,
+        question: str,
+        top_k: int = 5,
+        mode: Mode = "all",
+        filters: Filters | None = None,
+        vector: Vector | None = None,
+    ) -> Answer:
         """Return the best `top_k` places for a question.
+
+        Args:
+            question: The question.
+            top_k: How many hits at most.
+            mode: Which lanes answer.
+            filters: What may be found.
+            vector: The question's vector, if the caller has it already.
 
         Raises:
             EmptyQuery: The question is empty.
@@ -77,58 +111,75 @@ class Searcher:
         check_arguments(top_k, mode)
         query = understand(question)
         filters = _with_words(filters or Filters(), query)
-        file_ids = filters.file_ids(self.view.catalog)
-        scope = Scope(
-            None if file_ids is None else frozenset(file_ids), frozenset(filters.kinds) if filters.kinds else None
-        )
-        ranked, lanes, reasons = self._rank(query, scope, mode)
-        hits = self._hits(ranked, lanes, top_k)
-        return Answer(hits, reasons, "" if hits else self._why_empty(query, filters, mode))
+        scope = filters.scope(self.view.catalog)
+        found = self._gather(query, scope, mode, vector)
+        hits = self._hits(self._rank(query, found), found.lanes, top_k, query.phrases)
+        return Answer(hits, found.reasons, "" if hits else self._why_empty(query, filters, mode))
 
-    def _rank(self, query: Query, scope: Scope, mode: Mode) -> tuple[list[Ranked], dict[str, list[int]], list[str]]:
-        reasons: list[str] = []
-        lanes: dict[str, list[int]] = {}
+    def related(self, chunk: ChunkRow, top_k: int = 5) -> Answer:
+        """Return the neighbours of a piece of code: other places that share its rarest words, or its meaning."""
+        located = self.texts.locate(chunk)
+        lexical = self.view.lexical
+        if located is None or lexical is None:
+            return Answer([], ["lexical_unavailable"] if lexical is None else [], "gone" if lexical else "")
+        counted = count_terms(located.text)
+        idf = self._idf(list(counted))
+        best = sorted(counted, key=lambda term: (-counted[term] * idf[term], term))[:_RELATED_TERMS]
+        found = _Found(weighted=[(term, 1.0) for term in best])
+        found.lanes["lexical"] = lexical_lane(lexical, found.weighted, Scope())
+        if self.embedder is not None:
+            matrix = self.view.vectors(self.embedder.model_id)
+            own = matrix.vector_of(chunk.row)
+            if own is not None:
+                found.similarities = dict(matrix.search(own, DENSE_LIMIT))
+                found.lanes["dense"] = list(found.similarities)
+        for rows in found.lanes.values():
+            if chunk.row in rows:
+                rows.remove(chunk.row)
+        found.similarities.pop(chunk.row, None)
+        query = Query("", "prose", tuple(best))
+        return Answer(self._hits(self._rank(query, found), found.lanes, top_k, ()), [])
+
+    def _gather(self, query: Query, scope: Scope, mode: Mode, vector: Vector | None) -> _Found:
+        found = _Found()
         catalog, lexical = self.view.catalog, self.view.lexical
-        definitions = find_definitions(catalog, query, scope) if mode in ("all", "symbol") else []
-        if definitions:
-            lanes["symbol"] = [definition.row.chunk_row for definition in definitions]
-        files_named: list[int] = []
+        if mode in ("all", "symbol"):
+            found.definitions = find_definitions(catalog, query, scope)
+            found.lanes["symbol"] = [definition.row.chunk_row for definition in found.definitions]
         if mode == "path" or (mode == "all" and query.shape == "path"):
-            files_named = path_lane(catalog, query, scope)
-            lanes["path"] = self._chunks_of_files(files_named)
-        weighted: list[tuple[str, float]] = []
+            found.files_named = path_lane(catalog, query, scope)
+            found.lanes["path"] = self._chunks_of_files(found.files_named, scope)
         if lexical is None:
-            reasons.append("lexical_unavailable")
+            found.reasons.append("lexical_unavailable")
         elif mode == "all":
-            weighted = expand_terms(lexical, query.terms)
-            lanes["lexical"] = lexical_lane(lexical, weighted, scope)
-        similarities: dict[int, float] = {}
+            found.weighted = expand_terms(lexical, query.terms)
+            found.lanes["lexical"] = lexical_lane(lexical, found.weighted, scope)
         if mode in ("all", "meaning"):
-            similarities = self._dense(query, scope, reasons)
-            if similarities:
-                lanes["dense"] = list(similarities)
-        fused = reciprocal_rank_fusion(lanes)
-        rows = sorted(fused, key=lambda row: (-fused[row], row))[:_MAX_CANDIDATES]
-        chunks = catalog.chunk_rows(rows)
-        if scope.kinds is not None and mode != "symbol":
-            allowed = set(lanes.get("lexical", ())) | set(lanes.get("symbol", ()))
-            chunks = [c for c in chunks if c.row in allowed or c.kind in scope.kinds]
-        candidates = Candidates(
-            chunks,
-            similarities,
-            _strengths(definitions),
-            frozenset(files_named if query.shape == "path" or mode == "path" else ()),
-        )
-        idf: dict[str, float] = {}
-        if lexical is not None:
-            idf = {
-                term: inverse_document_frequency(lexical.documents, lexical.document_frequency(term))
-                for term, _ in weighted
-            }
-        mean_terms = float(self.view.meta.get("mean_terms", "0")) or 1.0
-        return rank(query, candidates, weighted, idf, mean_terms, self.weights), lanes, reasons
+            found.similarities = self._dense(query, scope, found.reasons, vector)
+            found.lanes["dense"] = list(found.similarities)
+        return found
 
-    def _dense(self, query: Query, scope: Scope, reasons: list[str]) -> dict[int, float]:
+    def _rank(self, query: Query, found: _Found) -> list[Ranked]:
+        fused = reciprocal_rank_fusion(found.lanes)
+        rows = sorted(fused, key=lambda row: (-fused[row], row))[:_MAX_CANDIDATES]
+        candidates = Candidates(
+            self.view.catalog.chunk_rows(rows),
+            found.similarities,
+            _strengths(found.definitions),
+            {file_id: 1 / place for place, file_id in enumerate(found.files_named, 1)},
+        )
+        idf = self._idf([term for term, _ in found.weighted])
+        mean_terms = float(self.view.meta.get("mean_terms", "0")) or 1.0
+        return rank(query, candidates, found.weighted, idf, mean_terms, self.weights)
+
+    def _idf(self, terms: Sequence[str]) -> Mapping[str, float]:
+        lexical = self.view.lexical
+        if lexical is None:
+            return {}
+        documents = lexical.documents
+        return {term: inverse_document_frequency(documents, lexical.document_frequency(term)) for term in terms}
+
+    def _dense(self, query: Query, scope: Scope, reasons: list[str], vector: Vector | None) -> dict[int, float]:
         """Return similarities by row, best first; what keeps the lane from answering goes to `reasons`."""
         if self.embedder is None:
             reasons.append("no_embedding_model")
@@ -140,63 +191,84 @@ class Searcher:
             return {}
         if len(matrix.rows) < self.view.catalog.counts()[1]:
             reasons.append("partly_embedded")
-        try:
-            vector = self.embedder.embed_query(query.text)
-        except EmbeddingError as error:
-            reasons.append("embedding_unavailable" if isinstance(error, EmbeddingUnavailable) else "embedding_invalid")
-            return {}
+        if vector is None:
+            try:
+                vector = self.embedder.embed_query(query.text)
+            except EmbeddingError as error:
+                is_down = isinstance(error, EmbeddingUnavailable)
+                reasons.append("embedding_unavailable" if is_down else "embedding_invalid")
+                return {}
         if vector.shape[-1] != matrix.width:
             reasons.append("dimension_mismatch")
             return {}
-        only = None
-        if scope.file_ids is not None:
-            only = [chunk.row for chunk in self.view.catalog.file_chunks(sorted(scope.file_ids))]
-        return dict(matrix.search(vector, DENSE_LIMIT, only))
+        return dict(matrix.search(vector, DENSE_LIMIT, self._rows(scope)))
 
-    def _chunks_of_files(self, file_ids: Sequence[int]) -> list[int]:
+    def _rows(self, scope: Scope) -> list[int] | None:
+        """Return the rows that the filters leave, or None for all."""
+        if scope == Scope():
+            return None
+        catalog = self.view.catalog
+        ids = scope.file_ids if scope.file_ids is not None else {file.id for file in catalog.files().values()}
+        chunks = catalog.file_chunks(sorted(ids))
+        return [chunk.row for chunk in chunks if scope.admits(chunk.file_id, chunk.row, chunk.kind)]
+
+    def _chunks_of_files(self, file_ids: Sequence[int], scope: Scope) -> list[int]:
         """Return the first chunks of each file, file by file."""
         taken: dict[int, list[int]] = {file_id: [] for file_id in file_ids}
         for chunk in self.view.catalog.file_chunks(file_ids):
-            if len(taken[chunk.file_id]) < _CHUNKS_PER_NAMED_FILE:
-                taken[chunk.file_id].append(chunk.row)
+            rows = taken[chunk.file_id]
+            if len(rows) < _CHUNKS_PER_NAMED_FILE and scope.admits(chunk.file_id, chunk.row, chunk.kind):
+                rows.append(chunk.row)
         return [row for rows in taken.values() for row in rows]
 
-    def _hits(self, ranked: Sequence[Ranked], lanes: dict[str, list[int]], top_k: int) -> list[Hit]:
+    def _hits(
+        self, ranked: Sequence[Ranked], lanes: Mapping[str, Sequence[int]], top_k: int, phrases: Sequence[str]
+    ) -> list[Hit]:
         ranks: dict[int, dict[str, int]] = {}
         for lane, rows in lanes.items():
             for position, row in enumerate(dict.fromkeys(rows), 1):
                 ranks.setdefault(row, {})[lane] = position
+        if not ranked or ranked[0].score <= 0:
+            return []
+        confidence = _confidence(ranked[0], ranks.get(ranked[0].chunk.row, {}))
         hits: list[Hit] = []
-        best = ranked[0].score if ranked and ranked[0].score > 0 else 0.0
-        for item in ranked:
-            if len(hits) == top_k or item.score <= 0 or not best:
+        for item in ranked[:_PHRASE_DEPTH] if phrases else ranked:
+            if len(hits) == top_k or item.score <= 0:
                 break
             located = self.texts.locate(item.chunk)
-            if located is None:
-                continue  # its file is gone, and with it the hit
-            found_by = ranks.get(item.chunk.row, {})
-            confidence = 1.0 if {"symbol", "path"} & set(ranks.get(ranked[0].chunk.row, {})) else _confidence(ranked[0])
-            hits.append(make_hit(item.chunk, located, confidence * item.score / best, found_by))
+            if located is None or not _holds(located, phrases):
+                continue  # its file is gone, or it lacks what was quoted
+            score = confidence * item.score / ranked[0].score
+            hits.append(make_hit(item.chunk, located, score, ranks.get(item.chunk.row, {})))
         return hits
 
     def _why_empty(self, query: Query, filters: Filters, mode: Mode) -> str:
         if not self.view.catalog.counts()[1]:
             return "empty_index"
-        if filters and self._found_without(query, mode):
+        if filters and self._rank(query, self._gather(query, Scope(), mode, None)):
             return "filtered_out"
+        if query.phrases:
+            return "no_phrase"
         if mode in ("symbol", "path"):
             return f"no_{mode}"
-        if not query.terms and not query.names:
-            return "no_terms"
-        return "no_known_word"
-
-    def _found_without(self, query: Query, mode: Mode) -> bool:
-        return bool(self._rank(query, Scope(), mode)[0])
+        if mode == "meaning":
+            return "no_vectors"
+        return "no_known_word" if query.terms or query.names else "no_tokens"
 
 
-def _confidence(best: Ranked) -> float:
-    """Return how much of the question the best hit answers; a hit found by meaning alone counts half."""
-    return min(1.0, max(best.coverage, 0.5))
+def _confidence(best: Ranked, lanes: Mapping[str, int]) -> float:
+    """Return how much of the question the best hit answers: all of it for a name or path, else what its words cover."""
+    if "symbol" in lanes or "path" in lanes:
+        return 1.0
+    return max(best.coverage, _DENSE_CONFIDENCE if "dense" in lanes else 0.0)
+
+
+def _holds(located: Located, phrases: Sequence[str]) -> bool:
+    """Say whether a text holds every quoted phrase, whatever the case and the line ends."""
+    if not phrases:
+        return True
+    text = " ".join(located.text.casefold().split())
+    return all(" ".join(phrase.casefold().split()) in text for phrase in phrases)
 
 
 def check_arguments(top_k: int, mode: str) -> None:

@@ -150,6 +150,7 @@ class LexicalSnapshot:
         weighted: Sequence[tuple[str, float]],
         limit: int,
         file_ids: Sequence[int] | None = None,
+        rows: Sequence[int] | None = None,
         kinds: Sequence[str] | None = None,
     ) -> list[tuple[int, float]]:
         """Return chunk rows and scores, best first.
@@ -158,23 +159,24 @@ class LexicalSnapshot:
             weighted: Terms and their weights; a document needs at least one of them.
             limit: How many rows at most.
             file_ids: Only chunks of these files, if given.
+            rows: Only these chunks, if given.
             kinds: Only chunks of these symbol kinds, if given.
         """
-        if not weighted or file_ids == [] or kinds == []:
+        if not weighted or [] in (file_ids, rows, kinds):
             return []
         terms = [
             (tantivy.Occur.Should, self._boosted(tantivy.Query.term_query(self._schema, "body", term, "freq"), weight))
             for term, weight in weighted
         ]
         query = tantivy.Query.boolean_query(terms)
-        for field, values in (("file", file_ids), ("kind", kinds)):
+        for field, values in (("file", file_ids), ("row", rows), ("kind", kinds)):
             if values is not None:
                 members = tantivy.Query.term_set_query(self._schema, field, list(values))
                 restricted = tantivy.Query.const_score_query(members, 0.0)
                 query = tantivy.Query.boolean_query([(tantivy.Occur.Must, query), (tantivy.Occur.Must, restricted)])
         hits = self._searcher.search(query, limit=limit, count=False).hits
-        rows = self._searcher.fast_field_values("row", [address for _, address in hits])
-        return [(int(row or 0), float(score)) for row, (score, _) in zip(rows, hits, strict=True)]
+        found = self._searcher.fast_field_values("row", [address for _, address in hits])
+        return [(int(row or 0), float(score)) for row, (score, _) in zip(found, hits, strict=True)]
 
     @staticmethod
     def _boosted(query: tantivy.Query, weight: float) -> tantivy.Query:

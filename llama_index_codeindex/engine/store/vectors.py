@@ -43,6 +43,11 @@ class VectorMatrix:
         """The number of components of a vector; 0 when there is none."""
         return int(self.matrix.shape[1])
 
+    def vector_of(self, row: int) -> Vector | None:
+        """Return the vector of a chunk, if it has one."""
+        at = int(np.searchsorted(self.rows, row))
+        return self.matrix[at] if at < len(self.rows) and self.rows[at] == row else None
+
     def search(self, query: Vector, limit: int, only: Sequence[int] | None = None) -> list[tuple[int, float]]:
         """Return the rows most similar to a unit vector and their cosine similarities, best first.
 
