@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from llama_index_codeindex.embeddings import LocalEmbedding as LocalEmbedding
     from llama_index_codeindex.engine.errors import CodeIndexError as CodeIndexError
     from llama_index_codeindex.indices import CodeIndex as CodeIndex
     from llama_index_codeindex.node_parser import OversizedNodeSplitter as OversizedNodeSplitter
@@ -16,13 +17,16 @@ if TYPE_CHECKING:
     from llama_index_codeindex.postprocessor import ContextPackPostprocessor as ContextPackPostprocessor
     from llama_index_codeindex.readers import CodeReader as CodeReader
     from llama_index_codeindex.retrievers import HybridCodeRetriever as HybridCodeRetriever
+    from llama_index_codeindex.server_embedding import CodeEmbedding as CodeEmbedding
 
 _HOMES = {
+    "CodeEmbedding": "server_embedding",
     "CodeIndex": "indices",
     "CodeIndexError": "engine.errors",
     "CodeReader": "readers",
     "ContextPackPostprocessor": "postprocessor",
     "HybridCodeRetriever": "retrievers",
+    "LocalEmbedding": "embeddings",
     "OversizedNodeSplitter": "node_parser",
     "SymbolNodeParser": "node_parser",
 }
@@ -30,11 +34,13 @@ _HOMES = {
 __version__ = "0.1.0"
 
 __all__ = [
+    "CodeEmbedding",
     "CodeIndex",
     "CodeIndexError",
     "CodeReader",
     "ContextPackPostprocessor",
     "HybridCodeRetriever",
+    "LocalEmbedding",
     "OversizedNodeSplitter",
     "SymbolNodeParser",
 ]

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 from typing import Any
 
 from llama_index_codeindex import __version__
@@ -30,6 +31,9 @@ examples:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code: 0 found or done, 1 nothing found, 2 an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # names of any script on any terminal
     arguments = _parser().parse_args(argv)
     try:
         return int(arguments.run(arguments))

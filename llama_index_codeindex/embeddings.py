@@ -1,41 +1,207 @@
-"""Embedding models: any of LlamaIndex's, as the engine needs it."""
+"""Embedding models: a packaged static one, and any of LlamaIndex's, as the engine needs them.
+
+`CodeEmbedding`, the client for servers, is in `server_embedding` and loads on first use: what it stands on takes two
+seconds to import.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import queue
+import threading
+import time
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.bridge.pydantic import Field, PrivateAttr
 
-from llama_index_codeindex.engine.errors import EmbeddingReplyInvalid, EmbeddingUnavailable
+from llama_index_codeindex.engine.errors import (
+    EmbeddingPaused,
+    EmbeddingReplyInvalid,
+    EmbeddingUnavailable,
+    InvalidArgument,
+    MissingExtra,
+)
 from llama_index_codeindex.engine.store.builder import Embedder
 from llama_index_codeindex.engine.store.vectors import Vector
 
+# A person waits for a question; a model that takes longer is left out of that answer.
+_QUERY_SECONDS = 8.0
+# After a failure, questions do without the model for so long instead of waiting for it again each time.
+_PAUSE_SECONDS = 10.0
+
+
+class LocalEmbedding(BaseEmbedding):
+    """Embed with a static model on this machine, without a server and without a download.
+
+    Args:
+        path: A folder with a Model2Vec model (extra `[model2vec]`); by default the model inside the `wordllama` package
+            (extra `[local]`).
+
+    Raises:
+        MissingExtra: The package that brings the model is not installed.
+        InvalidArgument: The folder holds no model.
+    """
+
+    path: str | None = Field(default=None, description="A folder with a Model2Vec model.")
+
+    _model: Any = PrivateAttr(default=None)
+    _lock: Any = PrivateAttr(default=None)
+
+    def __init__(self, path: str | Path | None = None, **kwargs: Any) -> None:
+        name = Path(path).name if path else "wordllama-256"
+        kwargs.setdefault("model_name", name)
+        kwargs.setdefault("embed_batch_size", 256)
+        super().__init__(path=None if path is None else str(path), **kwargs)
+        self._load()
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the name under which the model is serialised."""
+        return "LocalEmbedding"
+
+    @classmethod
+    def is_available(cls) -> bool:
+        """Say whether the packaged model is installed."""
+        return find_spec("wordllama") is not None
+
+    def _load(self) -> Any:
+        if self._model is None:
+            self._lock = threading.Lock()
+            self._model = _load_model2vec(self.path) if self.path else _load_wordllama()
+        return self._model
+
+    def _vectors(self, texts: Sequence[str]) -> list[list[float]]:
+        model = self._load()
+        with self._lock:  # the tokenizer inside is not made for several threads
+            matrix = model(list(texts))
+        rows: list[list[float]] = np.asarray(matrix, np.float32).tolist()
+        return rows
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return self._vectors([query])[0]
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return await asyncio.to_thread(self._get_query_embedding, query)
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return self._vectors([text])[0]
+
+    async def _aget_text_embedding(self, text: str) -> list[float]:
+        return await asyncio.to_thread(self._get_text_embedding, text)
+
+    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        return self._vectors(texts)
+
+    async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        return await asyncio.to_thread(self._vectors, texts)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without the model, which loads again on the other side."""
+        return {**super().__getstate__(), "__pydantic_private__": {}}
+
+
+def _load_wordllama() -> Any:
+    try:
+        import wordllama
+    except ImportError:
+        raise MissingExtra(
+            "The packaged model needs `wordllama`.", suggestion="pip install 'llama-index-codeindex[local]'"
+        ) from None
+    # Its loader looks for the weights in the package and for the tokenizer in a cache; both are in the package.
+    folder = Path(wordllama.__file__).parent
+    model = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
+    return lambda texts: model.embed(texts, norm=True)
+
+
+def _load_model2vec(path: str) -> Any:
+    try:
+        from model2vec import StaticModel
+    except ImportError:
+        raise MissingExtra(
+            "A Model2Vec folder needs `model2vec`.", suggestion="pip install 'llama-index-codeindex[model2vec]'"
+        ) from None
+    if not (Path(path) / "model.safetensors").is_file():
+        raise InvalidArgument(f"The folder {Path(path).name!r} holds no Model2Vec model.")
+    model = StaticModel.from_pretrained(path)
+    return lambda texts: model.encode(texts)
+
 
 class _Adapter:
-    """Any LlamaIndex embedding model as the engine's `Embedder`: checked replies, and errors without provider text."""
+    """Any LlamaIndex embedding model as the engine's `Embedder`.
+
+    Replies are checked, errors carry no provider text, a question never waits longer than its budget, and after a failure
+    the next questions do without the model for a while.
+    """
 
     def __init__(self, model: BaseEmbedding) -> None:
         self._model = model
+        self._paused_until = 0.0
 
     @property
     def model_id(self) -> str:
-        return f"{self._model.class_name()}:{self._model.model_name}"
+        known = getattr(self._model, "model_id", None)
+        return known if isinstance(known, str) else f"{self._model.class_name()}:{self._model.model_name}"
 
     def embed_texts(self, texts: list[str]) -> list[Vector | None]:
-        try:
-            vectors = self._model.get_text_embedding_batch(texts)
-        except Exception as error:
-            raise EmbeddingUnavailable(f"The embedding model failed: {type(error).__name__}.") from None
-        return [_checked(vector) for vector in _complete(vectors, len(texts))]
+        embed_texts = getattr(self._model, "embed_texts", None)
+        if embed_texts is not None:  # a model that can tell which of several texts it failed on
+            rows: list[Vector | None] = embed_texts(texts)
+        else:
+            asked = [text for text in texts if text.strip()]
+            try:
+                vectors = iter(_counted(self._model.get_text_embedding_batch(asked), len(asked)))
+            except EmbeddingReplyInvalid:
+                raise
+            except Exception as error:
+                raise EmbeddingUnavailable(f"The embedding model failed: {type(error).__name__}.") from None
+            rows = [np.asarray(next(vectors), np.float32) if text.strip() else None for text in texts]
+        checked = [None if row is None else _usable(row) for row in rows]
+        widths = {len(row) for row in checked if row is not None}
+        if len(widths) > 1:
+            raise EmbeddingReplyInvalid(f"The embedding model gave vectors of different widths: {sorted(widths)}.")
+        self._paused_until = 0.0
+        return checked
 
     def embed_query(self, text: str) -> Vector:
+        if time.monotonic() < self._paused_until:
+            raise EmbeddingPaused("The embedding model failed a moment ago and is not asked again yet.")
         try:
-            vector = self._model.get_query_embedding(text)
-        except Exception as error:
-            raise EmbeddingUnavailable(f"The embedding model failed: {type(error).__name__}.") from None
-        checked = _checked(vector)
-        if checked is None:
+            vector = _usable(np.asarray(self._within_budget(text), np.float32))
+        except EmbeddingUnavailable:
+            self._paused_until = time.monotonic() + _PAUSE_SECONDS
+            raise
+        if vector is None:
             raise EmbeddingReplyInvalid("The embedding model gave no usable vector for the question.")
-        return checked
+        return vector
+
+    def _within_budget(self, text: str) -> list[float]:
+        """Ask in a thread that may be left behind: not every model knows a time limit."""
+        answers: queue.SimpleQueue[list[float] | Exception] = queue.SimpleQueue()
+
+        def ask() -> None:
+            try:
+                answers.put(self._model.get_query_embedding(text))
+            except Exception as error:
+                answers.put(error)
+
+        threading.Thread(target=ask, daemon=True, name="codeindex-embed-query").start()
+        # A model that keeps a budget of its own gets a second to say so itself.
+        own = getattr(self._model, "query_seconds", None)
+        budget = own + 1 if isinstance(own, float) else _QUERY_SECONDS
+        try:
+            answer = answers.get(timeout=budget)
+        except queue.Empty:
+            raise EmbeddingUnavailable("The embedding model did not answer in time.") from None
+        if isinstance(answer, (EmbeddingUnavailable, EmbeddingReplyInvalid)):
+            raise answer
+        if isinstance(answer, Exception):
+            raise EmbeddingUnavailable(f"The embedding model failed: {type(answer).__name__}.")
+        return answer
 
 
 def adapt(model: BaseEmbedding | None) -> Embedder | None:
@@ -43,19 +209,24 @@ def adapt(model: BaseEmbedding | None) -> Embedder | None:
     return None if model is None else _Adapter(model)
 
 
-def _complete(vectors: list[list[float]], count: int) -> list[list[float]]:
+def _counted(vectors: list[list[float]], count: int) -> list[list[float]]:
     if len(vectors) != count:
         raise EmbeddingReplyInvalid(f"The embedding model gave {len(vectors)} vectors for {count} texts.")
-    if len({len(vector) for vector in vectors}) > 1:
-        raise EmbeddingReplyInvalid("The embedding model gave vectors of different widths.")
     return vectors
 
 
-def _checked(vector: list[float]) -> Vector | None:
+def _usable(vector: Vector) -> Vector | None:
     """Return a vector of length one, or None for one that cannot be compared."""
-    array = np.asarray(vector, np.float32)
-    norm = float(np.linalg.norm(array))
-    if array.ndim != 1 or not np.isfinite(norm) or norm == 0.0:
+    norm = float(np.linalg.norm(vector))
+    if vector.ndim != 1 or not np.isfinite(norm) or norm == 0.0:
         return None
-    scaled: Vector = array / np.float32(norm)
+    scaled: Vector = vector / np.float32(norm)
     return scaled
+
+
+def __getattr__(name: str) -> Any:
+    if name == "CodeEmbedding":
+        from llama_index_codeindex.server_embedding import CodeEmbedding
+
+        return CodeEmbedding
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,22 +3,68 @@
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from typing import Any
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import LLM
-from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import TextNode
+from llama_index.core.tools import FunctionTool, QueryEngineTool
+from llama_index_instrumentation import get_dispatcher
+from llama_index_instrumentation.base import BaseEvent
 
+from llama_index_codeindex.chat_engine import CodeContextChatEngine
 from llama_index_codeindex.embeddings import adapt
-from llama_index_codeindex.engine.codebase import Codebase
+from llama_index_codeindex.engine.codebase import Codebase, Refresh
 from llama_index_codeindex.engine.model import Gap, Mode, SearchResult, Watermark
 from llama_index_codeindex.engine.progress import ProgressBar
 from llama_index_codeindex.engine.search.filters import Filters
 from llama_index_codeindex.engine.store.builder import BuildOptions, ProgressCallback, RefreshReport
 from llama_index_codeindex.engine.store.vectors import Vector
-from llama_index_codeindex.postprocessor import ContextPackPostprocessor
+from llama_index_codeindex.engine.watch import DEBOUNCE, Watcher
+from llama_index_codeindex.grounding import RETRIEVED
+from llama_index_codeindex.query_engine import CodeQueryEngine
 from llama_index_codeindex.retrievers import FilterValues, HybridCodeRetriever, hit_node, parse_filters
+from llama_index_codeindex.tools import CodeIndexToolSpec
+
+
+_dispatcher = get_dispatcher(__name__)
+
+
+class CodeIndexRefreshStartEvent(BaseEvent):
+    """A refresh, or the first build, begins."""
+
+    root: str
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the name of the event."""
+        return "CodeIndexRefreshStartEvent"
+
+
+class CodeIndexRefreshEndEvent(BaseEvent):
+    """A refresh has ended; `report` says what it did."""
+
+    root: str
+    report: dict[str, Any]
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the name of the event."""
+        return "CodeIndexRefreshEndEvent"
+
+
+class CodeIndexSearchEvent(BaseEvent):
+    """A search was answered from the snapshot that the watermark names."""
+
+    query: str
+    mode: str
+    watermark: dict[str, Any]
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the name of the event."""
+        return "CodeIndexSearchEvent"
 
 
 class CodeIndex:
@@ -37,6 +83,7 @@ class CodeIndex:
         show_progress: bool = False,
         options: BuildOptions | None = None,
         allow_broad_root: bool = False,
+        refresh: Refresh = "manual",
     ) -> CodeIndex:
         """Open the index of a folder, or build it, and bring it to the state of the files.
 
@@ -47,12 +94,47 @@ class CodeIndex:
             show_progress: Show a progress bar on standard error.
             options: What shapes the index.
             allow_broad_root: Admit a home directory or a file system's root.
+            refresh: With "auto", every search first brings the index to the state of the files.
 
         Raises:
             RootError: The folder cannot be used.
             StoreError: The index cannot be written, or another process keeps writing it.
         """
-        index = cls(Codebase(root, cache_dir, adapt(embed_model), options, allow_broad_root=allow_broad_root))
+        codebase = Codebase(
+            root, cache_dir, adapt(embed_model), options, allow_broad_root=allow_broad_root, refresh=refresh
+        )
+        index = cls(codebase)
+        index.refresh(show_progress=show_progress)
+        return index
+
+    @classmethod
+    def at_revision(
+        cls,
+        root: str | os.PathLike[str],
+        revision: str,
+        cache_dir: str | os.PathLike[str] | None = None,
+        embed_model: BaseEmbedding | None = None,
+        *,
+        show_progress: bool = False,
+        options: BuildOptions | None = None,
+    ) -> CodeIndex:
+        """Open or build the index of a git revision, without checking it out; texts come from git's objects.
+
+        It is an index of its own. When its branch has moved on, its state is `stale`, and its answers are degraded by
+        `revision_moved`, until it is refreshed.
+
+        Args:
+            root: A folder inside a repository.
+            revision: A branch, tag or commit.
+            cache_dir: Where indexes are kept; the user's cache folder by default.
+            embed_model: Adds the lane that finds by meaning.
+            show_progress: Show a progress bar on standard error.
+            options: What shapes the index.
+
+        Raises:
+            InvalidArgument: There is no such revision.
+        """
+        index = cls(Codebase(root, cache_dir, adapt(embed_model), options, revision=revision))
         index.refresh(show_progress=show_progress)
         return index
 
@@ -60,6 +142,11 @@ class CodeIndex:
     def root(self) -> str:
         """The folder, resolved."""
         return str(self._codebase.root)
+
+    @property
+    def codebase(self) -> Codebase:
+        """The engine under the index, which the tools stand on."""
+        return self._codebase
 
     def refresh(self, *, show_progress: bool = False, progress: ProgressCallback | None = None) -> RefreshReport:
         """Bring the index to the state of the files; unchanged files are neither parsed nor embedded.
@@ -71,10 +158,31 @@ class CodeIndex:
         Raises:
             StoreError: The index cannot be written, or another process keeps writing it.
         """
-        if not show_progress:
-            return self._codebase.refresh(progress)
-        with ProgressBar() as bar:
-            return self._codebase.refresh(bar)
+        _dispatcher.event(CodeIndexRefreshStartEvent(root=self.root))
+        if show_progress:
+            with ProgressBar() as bar:
+                report = self._codebase.refresh(bar)
+        else:
+            report = self._codebase.refresh(progress)
+        _dispatcher.event(CodeIndexRefreshEndEvent(root=self.root, report=asdict(report)))
+        return report
+
+    def watch(self, debounce: float = DEBOUNCE, **kwargs: Any) -> Watcher:
+        """Refresh whenever files change; `stop()` the watcher, or use it in a `with` statement.
+
+        Args:
+            debounce: Seconds without a change before a refresh.
+            kwargs: `reconcile`, seconds between comparisons of every file's content, and `on_refresh`, a callback.
+        """
+        return self._codebase.watch(debounce, **kwargs)
+
+    def clear(self) -> None:
+        """Remove the index from disk; a refresh builds it anew.
+
+        Raises:
+            StoreError: Another writer is at work, or the folder cannot be removed.
+        """
+        self._codebase.clear()
 
     def status(self) -> Watermark:
         """Return which snapshot of the code the index describes."""
@@ -96,7 +204,7 @@ class CodeIndex:
         Raises:
             QueryError: The question or an argument cannot be used.
         """
-        return self._codebase.search(query, top_k, mode, parse_filters(filters))
+        return self.find(query, top_k, mode, parse_filters(filters))[0]
 
     def related(self, path: str, line: int, top_k: int = 5) -> SearchResult:
         """Return the neighbours of the code at a line: places that share its rarest words, or its meaning.
@@ -119,13 +227,14 @@ class CodeIndex:
 
     def is_there(self) -> bool:
         """Say whether the index can be searched: its root exists and it is not cleared."""
-        return self._codebase.root.is_dir() and self._codebase.status().generation > 0
+        return self._codebase.root.is_dir() and self._codebase.generation > 0
 
     def find(
         self, query: str, top_k: int, mode: Mode, filters: Filters, vector: Vector | None = None
     ) -> tuple[SearchResult, list[TextNode]]:
         """Return the result and a fresh node for each hit: what a retriever needs."""
         result = self._codebase.search(query, top_k, mode, filters, vector)
+        _dispatcher.event(CodeIndexSearchEvent(query=query, mode=mode, watermark=result.watermark.to_dict()))
         return result, [hit_node(hit) for hit in result.hits]
 
     def as_retriever(
@@ -135,20 +244,43 @@ class CodeIndex:
         return HybridCodeRetriever(self, similarity_top_k, mode, filters, **kwargs)
 
     def as_query_engine(
-        self, llm: LLM | None = None, similarity_top_k: int = 10, **kwargs: Any
-    ) -> RetrieverQueryEngine:
-        """Return a query engine that answers from a context pack.
+        self, llm: LLM | None = None, similarity_top_k: int = RETRIEVED, **kwargs: Any
+    ) -> CodeQueryEngine:
+        """Return a query engine that answers from a context pack, and says how far the answer can be trusted.
 
         Args:
             llm: The language model; LlamaIndex's `Settings.llm` by default.
             similarity_top_k: How many hits the pack is chosen from.
-            kwargs: Further arguments of `RetrieverQueryEngine.from_args`.
+            kwargs: Further arguments of `CodeQueryEngine.from_args`.
         """
-        pack = ContextPackPostprocessor(root=self.root)
-        processors = [*kwargs.pop("node_postprocessors", ()), pack]
-        return RetrieverQueryEngine.from_args(
-            self.as_retriever(similarity_top_k), llm=llm, node_postprocessors=processors, **kwargs
-        )
+        return CodeQueryEngine.from_args(self.as_retriever(similarity_top_k), llm=llm, **kwargs)
+
+    def as_chat_engine(self, llm: LLM | None = None, **kwargs: Any) -> CodeContextChatEngine:
+        """Return a chat engine that grounds every turn in the code.
+
+        Args:
+            llm: The language model; LlamaIndex's `Settings.llm` by default.
+            kwargs: Further arguments of `CodeContextChatEngine.from_defaults`.
+        """
+        return CodeContextChatEngine.from_defaults(index=self, llm=llm, **kwargs)
+
+    def as_tools(self) -> list[FunctionTool]:
+        """Return the tools for an agent: search, symbols, references, lines, status and refresh."""
+        return CodeIndexToolSpec(index=self).to_tool_list()
+
+    def as_query_engine_tool(
+        self, llm: LLM | None = None, name: str = "ask_code", description: str | None = None, **kwargs: Any
+    ) -> QueryEngineTool:
+        """Return the query engine as one tool, for agents that compose query engines.
+
+        Args:
+            llm: The language model that answers.
+            name: What the agent calls it.
+            description: What the agent reads of it.
+            kwargs: Further arguments of `as_query_engine`.
+        """
+        text = description or "Answer a question about the code base in words, from excerpts of it, with path:line."
+        return QueryEngineTool.from_defaults(self.as_query_engine(llm, **kwargs), name=name, description=text)
 
     def close(self) -> None:
         """Close the index."""

@@ -19,6 +19,7 @@
     │   └── IndexNotWritable        INDEX_NOT_WRITABLE
     ├── EmbeddingError
     │   ├── EmbeddingUnavailable    EMBEDDING_UNAVAILABLE
+    │   │   └── EmbeddingPaused     EMBEDDING_PAUSED
     │   ├── EmbeddingReplyInvalid   EMBEDDING_REPLY_INVALID
     │   └── EmbeddingMismatch       EMBEDDING_MISMATCH
     └── MissingExtra                MISSING_EXTRA
@@ -143,7 +144,7 @@ class EmptyQuery(QueryError):
 
     code = "EMPTY_QUERY"
     default_suggestion = "Ask in words, or name a symbol or a path."
-    default_action: ClassVar[Mapping[str, Any]] = {"tool": "repo_map", "params": {}}
+    default_action: ClassVar[Mapping[str, Any]] = {"tool": "index_status", "params": {}}
 
 
 class InvalidArgument(QueryError):
@@ -186,7 +187,9 @@ class IndexNotWritable(StoreError):
 
 
 class EmbeddingError(CodeIndexError):
-    """The embedding model did not give usable vectors."""
+    """The embedding model did not give usable vectors. `reason` is what a degraded answer calls it."""
+
+    reason: ClassVar[str] = "embedding_unavailable"
 
 
 class EmbeddingUnavailable(EmbeddingError):
@@ -196,10 +199,19 @@ class EmbeddingUnavailable(EmbeddingError):
     default_suggestion = "Start the embedding server and check `api_base` and `model_name`."
 
 
+class EmbeddingPaused(EmbeddingUnavailable):
+    """The embedding model failed a moment ago and is not asked again yet."""
+
+    code = "EMBEDDING_PAUSED"
+    default_suggestion = "Ask again in a few seconds; the other lanes answer meanwhile."
+    reason = "breaker_open"
+
+
 class EmbeddingReplyInvalid(EmbeddingError):
     """The embedding server answered with vectors that do not fit the texts."""
 
     code = "EMBEDDING_REPLY_INVALID"
+    reason = "embedding_invalid"
     default_suggestion = "Check that the server runs an embedding model and that `model_name` is right."
 
 
@@ -207,6 +219,7 @@ class EmbeddingMismatch(EmbeddingError):
     """The index was embedded with another model or width."""
 
     code = "EMBEDDING_MISMATCH"
+    reason = "dimension_mismatch"
     default_suggestion = "Refresh the index so that it is embedded with the current model."
     default_action: ClassVar[Mapping[str, Any]] = {"tool": "refresh_index", "params": {}}
 

@@ -88,9 +88,9 @@ def _definitions_of(catalog: Catalog, name: str, *, prefixes: bool) -> list[Defi
     return found
 
 
-def path_lane(catalog: Catalog, query: Query, scope: Scope, limit: int = EXACT_LIMIT) -> list[int]:
+def path_lane(catalog: Catalog, query: Query, spelled: str, scope: Scope, limit: int = EXACT_LIMIT) -> list[int]:
     """Return the ids of files whose path the question spells, fully or from some folder on; else those that hold its words."""
-    wanted = path_key(query.text.strip("`\"' ").replace("\\", "/")).strip("/")
+    wanted = path_key(spelled.strip("`\"' ").replace("\\", "/")).strip("/")
     wanted = wanted.removeprefix("./")
     ranked: list[tuple[float, int, str, int]] = []
     paths = [row for row in catalog.paths() if scope.file_ids is None or row[0] in scope.file_ids]
@@ -98,7 +98,7 @@ def path_lane(catalog: Catalog, query: Query, scope: Scope, limit: int = EXACT_L
         quality = _path_match(key, wanted)
         if quality:
             ranked.append((-quality, len(path), path, file_id))
-    if not ranked and query.shape != "path":
+    if not ranked and not query.paths:
         matches = match_paths(question_words(query), [path for _, path, _ in paths])
         ranked = [(-sum(matches[path]), len(path), path, file_id) for file_id, path, _ in paths if matches[path][0] > 0]
     return [file_id for _, _, _, file_id in sorted(ranked)[:limit]]

@@ -19,7 +19,7 @@ _NAME = r"[^\W\d][\w$]*"
 _QUALIFIED = re.compile(rf"[@~&*$#:]*{_NAME}(?:(?:::|->|\.|#|/|\\){_NAME})*(?:\(\)|[!?=])?")
 _SEPARATORS = re.compile(r"::|->|[.#/\\]")
 _CAMEL = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2,}[a-z]|[A-Z][a-z]+[A-Z]")
-_PATH = re.compile(r"[\w@+.\-]*(?:[/\\][\w@+.\-\[\]()]+)+/?|[\w@+\-.]+\.[A-Za-z][A-Za-z0-9+]{0,9}")
+_PATH = re.compile(r"[\w@+.\-]*(?:[/\\][\w@+.\-\[\]()]+)+/?|[\w@+.\-]+/|[\w@+\-.]+\.[A-Za-z][A-Za-z0-9+]{0,9}")
 # A question may name the side of the code it is about; what is asked for is not put behind.
 _ABOUT: dict[str, frozenset[str]] = {
     "test": frozenset("test tests testing tested unittest spec specs fixture fixtures mock mocks".split()),
@@ -40,6 +40,7 @@ class Query:
         shape: `symbol` for one name, `path` for one path, else `prose`.
         terms: What the full-text lane looks for, in order, without repetitions and stop words.
         names: The names it holds: the whole question for a symbol, the identifiers in prose.
+        paths: The paths it holds: the whole question for a path, file names in prose.
         plain: The ordinary words of prose, lower case, in order.
         phrases: What stood in double quotes, which a hit must hold letter by letter.
         path_filters: The values of `path:` words.
@@ -51,6 +52,7 @@ class Query:
     shape: Shape
     terms: tuple[str, ...]
     names: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
     plain: tuple[str, ...] = ()
     phrases: tuple[str, ...] = ()
     path_filters: tuple[str, ...] = ()
@@ -74,6 +76,7 @@ def understand(question: str) -> Query:
     shape = _shape(bare)
     raw = words(text)
     names = (bare.rstrip("()"),) if shape == "symbol" else tuple(_names_in(text)) if shape == "prose" else ()
+    paths = (bare,) if shape == "path" else tuple(filter(_is_file_name, text.split())) if shape == "prose" else ()
     found = _terms(raw)
     if shape == "prose" and not found and not names:
         # Only one-letter words are left: in code, they are names.
@@ -81,7 +84,7 @@ def understand(question: str) -> Query:
     plain = tuple(word.lower() for word in raw if not _is_identifier(word))
     about = frozenset(category for category, marks in _ABOUT.items() if not marks.isdisjoint(plain))
     return Query(
-        text, shape, found, names, plain, phrases, path_filters, tuple(_language(name) for name in asked), about
+        text, shape, found, names, paths, plain, phrases, path_filters, tuple(_language(name) for name in asked), about
     )
 
 
@@ -90,12 +93,16 @@ def _shape(text: str) -> Shape:
         return "prose"
     if "/" in text and _PATH.fullmatch(text) and not _QUALIFIED.fullmatch(text):
         return "path"
-    suffix = PurePosixPath(text).suffix
-    if suffix and _PATH.fullmatch(text) and detect(text).name != "text":
+    if _is_file_name(text):
         return "path"
     if "/" in text and _PATH.fullmatch(text):
         return "path"
     return "symbol" if _QUALIFIED.fullmatch(text) else "prose"
+
+
+def _is_file_name(text: str) -> bool:
+    """Say whether a word is the name of a file in a language that is known here."""
+    return _PATH.fullmatch(text) is not None and PurePosixPath(text).suffix != "" and detect(text).name != "text"
 
 
 def _is_identifier(word: str) -> bool:
@@ -108,6 +115,8 @@ def _names_in(text: str) -> list[str]:
     for match in _QUALIFIED.finditer(text):
         whole = match[0].strip("@~&*$#:")
         name = whole.rstrip("()")
+        if _is_file_name(name):
+            continue
         called = whole.endswith("()")
         quoted = text[match.start() - 1 : match.start()] == "`" and text[match.end() : match.end() + 1] == "`"
         joined = _SEPARATORS.search(name) is not None and "/" not in name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from llama_index_codeindex.engine.errors import EmbeddingError, EmbeddingUnavailable, InvalidArgument
+from llama_index_codeindex.engine.errors import EmbeddingError, InvalidArgument
 from llama_index_codeindex.engine.model import Hit, Mode
 from llama_index_codeindex.engine.search.filters import Filters, Scope
 from llama_index_codeindex.engine.search.fusion import reciprocal_rank_fusion
@@ -146,8 +146,9 @@ class Searcher:
         if mode in ("all", "symbol"):
             found.definitions = find_definitions(catalog, query, scope)
             found.lanes["symbol"] = [definition.row.chunk_row for definition in found.definitions]
-        if mode == "path" or (mode == "all" and query.shape == "path"):
-            found.files_named = path_lane(catalog, query, scope)
+        if mode == "path" or (mode == "all" and query.paths):
+            for spelled in query.paths or (query.text,):
+                found.files_named.extend(path_lane(catalog, query, spelled, scope))
             found.lanes["path"] = self._chunks_of_files(found.files_named, scope)
         if lexical is None:
             found.reasons.append("lexical_unavailable")
@@ -195,8 +196,7 @@ class Searcher:
             try:
                 vector = self.embedder.embed_query(query.text)
             except EmbeddingError as error:
-                is_down = isinstance(error, EmbeddingUnavailable)
-                reasons.append("embedding_unavailable" if is_down else "embedding_invalid")
+                reasons.append(error.reason)
                 return {}
         if vector.shape[-1] != matrix.width:
             reasons.append("dimension_mismatch")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -11,6 +12,9 @@ from llama_index_codeindex.engine.model import Hit, Source
 from llama_index_codeindex.engine.store.builder import text_hash
 from llama_index_codeindex.engine.store.catalog import ChunkRow
 from llama_index_codeindex.engine.syntax.chunking import split_lines
+
+# The ids of equal chunks of one file end in which of them they are; the first one's has no such end.
+_COPY = re.compile(r"@[0-9a-f]{16}\.(\d+)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,7 @@ class DiskTexts:
     """Texts read through the gate, each file once for as long as this object lives: one query."""
 
     gate: Gate
+    has_moved: bool = False  # whether some text is no longer where it was indexed
     _lines: dict[str, list[str] | None] = field(default_factory=dict)
 
     def lines(self, path: str) -> list[str] | None:
@@ -49,8 +54,13 @@ class DiskTexts:
         """Return the chunk's text; follow it where it moved inside its file, mark it stale where it changed."""
         lines = self.lines(chunk.path)
         if lines is None:
+            self.has_moved = True
             return None
-        return _find(lines, chunk.start_line, chunk.end_line, chunk.offset, chunk.length, chunk.hash)
+        numbered = _COPY.search(chunk.chunk_id)
+        copy = int(numbered[1]) if numbered else 0
+        found = _find(lines, chunk.start_line, chunk.end_line, chunk.offset, chunk.length, chunk.hash, copy)
+        self.has_moved |= found.stale or found.start_line != chunk.start_line
+        return found
 
 
 def locate_text(texts: DiskTexts, path: str, start: int, end: int, text: str, known_hash: str) -> Located | None:
@@ -63,12 +73,23 @@ def locate_text(texts: DiskTexts, path: str, start: int, end: int, text: str, kn
     return _find(lines, start, end, offset, len(text), known_hash or text_hash(text))
 
 
-def _find(lines: list[str], start: int, end: int, offset: int, length: int, wanted: str) -> Located:
+def _find(lines: list[str], start: int, end: int, offset: int, length: int, wanted: str, copy: int = 0) -> Located:
+    """Find a text by its hash: where it was, else as that one of its copies in the file, else say that it changed."""
     height = end - start
-    for first in (start, *range(1, len(lines) - height + 1)):
-        found = "".join(lines[first - 1 : first + height])[offset : offset + length]
-        if len(found) == length and text_hash(found) == wanted:
-            return Located(found, first, first + height, False)
+
+    def text_at(first: int) -> str:
+        return "".join(lines[first - 1 : first + height])[offset : offset + length]
+
+    def is_at(first: int) -> bool:
+        found = text_at(first)
+        return len(found) == length and text_hash(found) == wanted
+
+    if is_at(start):
+        return Located(text_at(start), start, end, False)
+    places = [first for first in range(1, len(lines) - height + 1) if is_at(first)]
+    if places:
+        first = places[copy] if copy < len(places) else min(places, key=lambda place: abs(place - start))
+        return Located(text_at(first), first, first + height, False)
     last = min(end, len(lines))
     first = min(start, max(last, 1))
     return Located("".join(lines[first - 1 : last]), first, last, True)
