@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from llama_index_codeindex.readers import CodeReader as CodeReader
     from llama_index_codeindex.retrievers import HybridCodeRetriever as HybridCodeRetriever
     from llama_index_codeindex.server_embedding import CodeEmbedding as CodeEmbedding
+    from llama_index_codeindex.vector_stores import CodeFaissVectorStore as CodeFaissVectorStore
 
 _HOMES = {
     "CodeEmbedding": "server_embedding",
+    "CodeFaissVectorStore": "vector_stores",
     "CodeIndex": "indices",
     "CodeIndexError": "engine.errors",
     "CodeReader": "readers",
@@ -35,6 +37,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CodeEmbedding",
+    "CodeFaissVectorStore",
     "CodeIndex",
     "CodeIndexError",
     "CodeReader",
