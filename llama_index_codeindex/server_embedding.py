@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from llama_index.core.bridge.pydantic import Field, PrivateAttr
 from llama_index.embeddings.openai_like import OpenAILikeEmbedding
+from openai import AsyncOpenAI
 
 from llama_index_codeindex.embedding_requests import (
     Ask,
@@ -183,6 +184,12 @@ class CodeEmbedding(OpenAILikeEmbedding):
             return list(done.value)
 
     async def _arun(self, work: Work) -> list[list[float] | None]:
+        # A client belongs to one event loop, and a program may run several, so each piece of work has its own.
+        client = (
+            self._get_aclient()
+            if self._async_http_client
+            else AsyncOpenAI(**self._get_credential_kwargs(is_async=True))
+        )
         reply: Outcome | None = None
         try:
             while True:
@@ -192,11 +199,14 @@ class CodeEmbedding(OpenAILikeEmbedding):
                     reply = None
                 else:
                     try:
-                        reply = outcome_of(await self._get_aclient().embeddings.create(**self._arguments(step)))
+                        reply = outcome_of(await client.embeddings.create(**self._arguments(step)))
                     except Exception as error:
                         reply = outcome_of_error(error)
         except StopIteration as done:
             return list(done.value)
+        finally:
+            if not self._async_http_client:
+                await client.close()
 
 
 def _first(rows: list[list[float] | None]) -> list[float]:

@@ -85,7 +85,10 @@ class CodeFaissVectorStore(BasePydanticVectorStore):
         """The FAISS index."""
         return self._index
 
-    def __len__(self) -> int:
+    # No `__len__`: LlamaIndex asks `vector_store or default`, and an empty store would lose.
+    @property
+    def count(self) -> int:
+        """How many nodes it holds."""
         return len(self._nodes)
 
     # -- changing ------------------------------------------------------------------------------------------------------

@@ -62,7 +62,7 @@ def test_an_id_is_never_used_for_another_node() -> None:
     store.add([node("d", [0, -1])])
     assert ids(store, [-1, 0], 1) == ["c"]
     assert ids(store, [0, -1], 1) == ["d"]
-    assert len(store) == 3
+    assert store.count == 3
 
 
 def test_delete_takes_a_documents_nodes_and_no_others() -> None:
@@ -79,9 +79,9 @@ def test_adding_an_id_again_replaces_it() -> None:
     store.add([node("a", [0, 1], "y")])
     assert ids(store, [0, 1]) == ["a"]
     store.delete("x")
-    assert len(store) == 1
+    assert store.count == 1
     store.delete("y")
-    assert len(store) == 0
+    assert store.count == 0
 
 
 def test_filters_hold_before_the_best_are_chosen() -> None:
@@ -103,7 +103,7 @@ def test_what_does_not_fit_is_refused_whole() -> None:
     for bad in ([0.0, 0.0], [float("nan"), 1.0], [float("inf"), 1.0]):
         with pytest.raises(EmbeddingReplyInvalid):
             store.add([node("a", [1, 0]), node("b", bad)])
-    assert len(store) == 0
+    assert store.count == 0
     with pytest.raises(EmbeddingMismatch):
         ids(store, [1.0])
     with pytest.raises(InvalidArgument):
@@ -142,7 +142,7 @@ def test_random_operations_agree_with_brute_force(operations: list[tuple[str, in
             query = random.normal(size=WIDTH).astype(np.float32)
             expected = sorted(((-float(v[1] @ query), k) for k, v in reference.items()))[: document + 1]
             assert ids(store, query.tolist(), document + 1) == [k for _, k in expected]
-        assert len(store) == len(reference) == store.client.ntotal
+        assert store.count == len(reference) == store.client.ntotal
 
 
 def test_a_persisted_store_answers_the_same(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_a_persisted_store_answers_the_same(tmp_path: Path) -> None:
     loaded.add([node("b", [1, 0], "z")])
     assert ids(loaded, [1, 0], 1) == ["b"]
     loaded.delete("y")
-    assert len(loaded) == 1
+    assert loaded.count == 1
     assert [entry.name for entry in path.parent.iterdir()] == ["store.bin"]
 
 
@@ -219,7 +219,7 @@ def test_threads_and_coroutines_share_a_store() -> None:
     for thread in threads:
         thread.join()
     assert errors == []
-    assert len(store) == 0
+    assert store.count == 0
 
     async def together() -> None:
         await asyncio.gather(*(store.async_add([node(str(i), [1, i])]) for i in range(20)))
