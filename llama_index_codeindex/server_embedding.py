@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from llama_index.core.bridge.pydantic import Field, PrivateAttr
+from llama_index.core.bridge.pydantic import BaseModel, Field, PrivateAttr
 from llama_index.embeddings.openai_like import OpenAILikeEmbedding
 from openai import AsyncOpenAI
 
@@ -100,12 +100,10 @@ class CodeEmbedding(OpenAILikeEmbedding):
         return "CodeEmbedding"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state without the key: a pickle may lie on a disk."""
-        state = super().__getstate__()
-        private = dict(state.get("__pydantic_private__") or {})
-        for name in ("_secret", "_requests", "_client", "_aclient"):
-            private.pop(name, None)
-        return {**state, "__pydantic_private__": private}
+        """Return the state without key, headers and connections: a pickle may lie on a disk."""
+        state = BaseModel.__getstate__(self)
+        public = {k: v for k, v in state["__dict__"].items() if k not in ("api_key", "default_headers")}
+        return {**state, "__dict__": public, "__pydantic_private__": {}}
 
     def _get_credential_kwargs(self, is_async: bool = False) -> dict[str, Any]:
         return {**super()._get_credential_kwargs(is_async), "api_key": self._secret}
