@@ -10,22 +10,19 @@ import asyncio
 import queue
 import threading
 import time
-from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.bridge.pydantic import Field, PrivateAttr
+from llama_index.core.bridge.pydantic import BaseModel, Field, PrivateAttr
 
 from llama_index_codeindex.engine.errors import (
     EmbeddingPaused,
     EmbeddingReplyInvalid,
     EmbeddingUnavailable,
-    InvalidArgument,
-    MissingExtra,
 )
+from llama_index_codeindex.engine.static_model import StaticModel, is_packaged_model_installed
 from llama_index_codeindex.engine.store.builder import Embedder
 from llama_index_codeindex.engine.store.vectors import Vector
 
@@ -49,15 +46,14 @@ class LocalEmbedding(BaseEmbedding):
 
     path: str | None = Field(default=None, description="A folder with a Model2Vec model.")
 
-    _model: Any = PrivateAttr(default=None)
-    _lock: Any = PrivateAttr(default=None)
+    _model: StaticModel = PrivateAttr()
 
     def __init__(self, path: str | Path | None = None, **kwargs: Any) -> None:
-        name = Path(path).name if path else "wordllama-256"
-        kwargs.setdefault("model_name", name)
+        folder = None if path is None else str(path)
+        model = StaticModel(folder)
         kwargs.setdefault("embed_batch_size", 256)
-        super().__init__(path=None if path is None else str(path), **kwargs)
-        self._load()
+        super().__init__(path=folder, **{**kwargs, "model_name": model.name})
+        self._model = model
 
     @classmethod
     def class_name(cls) -> str:
@@ -67,68 +63,39 @@ class LocalEmbedding(BaseEmbedding):
     @classmethod
     def is_available(cls) -> bool:
         """Say whether the packaged model is installed."""
-        return find_spec("wordllama") is not None
+        return is_packaged_model_installed()
 
-    def _load(self) -> Any:
-        if self._model is None:
-            self._lock = threading.Lock()
-            self._model = _load_model2vec(self.path) if self.path else _load_wordllama()
+    @property
+    def engine_model(self) -> StaticModel:
+        """The model as the engine uses it, which knows of texts that have no vector."""
         return self._model
 
-    def _vectors(self, texts: Sequence[str]) -> list[list[float]]:
-        model = self._load()
-        with self._lock:  # the tokenizer inside is not made for several threads
-            matrix = model(list(texts))
-        rows: list[list[float]] = np.asarray(matrix, np.float32).tolist()
-        return rows
-
     def _get_query_embedding(self, query: str) -> list[float]:
-        return self._vectors([query])[0]
+        return self._get_text_embeddings([query])[0]
 
     async def _aget_query_embedding(self, query: str) -> list[float]:
         return await asyncio.to_thread(self._get_query_embedding, query)
 
     def _get_text_embedding(self, text: str) -> list[float]:
-        return self._vectors([text])[0]
+        return self._get_text_embeddings([text])[0]
 
     async def _aget_text_embedding(self, text: str) -> list[float]:
         return await asyncio.to_thread(self._get_text_embedding, text)
 
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        return self._vectors(texts)
+        rows: list[list[float]] = self._model.encode(texts).tolist()
+        return rows
 
     async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        return await asyncio.to_thread(self._vectors, texts)
+        return await asyncio.to_thread(self._get_text_embeddings, texts)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without the model, which loads again on the other side."""
-        return {**super().__getstate__(), "__pydantic_private__": {}}
+        return {**BaseModel.__getstate__(self), "__pydantic_private__": {}}
 
-
-def _load_wordllama() -> Any:
-    try:
-        import wordllama
-    except ImportError:
-        raise MissingExtra(
-            "The packaged model needs `wordllama`.", suggestion="pip install 'llama-index-codeindex[local]'"
-        ) from None
-    # Its loader looks for the weights in the package and for the tokenizer in a cache; both are in the package.
-    folder = Path(wordllama.__file__).parent
-    model = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
-    return lambda texts: model.embed(texts, norm=True)
-
-
-def _load_model2vec(path: str) -> Any:
-    try:
-        from model2vec import StaticModel
-    except ImportError:
-        raise MissingExtra(
-            "A Model2Vec folder needs `model2vec`.", suggestion="pip install 'llama-index-codeindex[model2vec]'"
-        ) from None
-    if not (Path(path) / "model.safetensors").is_file():
-        raise InvalidArgument(f"The folder {Path(path).name!r} holds no Model2Vec model.")
-    model = StaticModel.from_pretrained(path)
-    return lambda texts: model.encode(texts)
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Load the model that the state names."""
+        LocalEmbedding.__init__(self, state["__dict__"].get("path"))
 
 
 class _Adapter:
@@ -206,6 +173,8 @@ class _Adapter:
 
 def adapt(model: BaseEmbedding | None) -> Embedder | None:
     """Return a LlamaIndex embedding model as the engine needs it."""
+    if isinstance(model, LocalEmbedding):
+        return model.engine_model
     return None if model is None else _Adapter(model)
 
 

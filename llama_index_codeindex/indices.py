@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import LLM
@@ -14,7 +14,7 @@ from llama_index_instrumentation import get_dispatcher
 from llama_index_instrumentation.base import BaseEvent
 
 from llama_index_codeindex.chat_engine import CodeContextChatEngine
-from llama_index_codeindex.embeddings import adapt
+from llama_index_codeindex.embeddings import LocalEmbedding, adapt
 from llama_index_codeindex.engine.codebase import Codebase, Refresh
 from llama_index_codeindex.engine.model import Gap, Mode, SearchResult, Watermark
 from llama_index_codeindex.engine.progress import ProgressBar
@@ -26,7 +26,6 @@ from llama_index_codeindex.grounding import RETRIEVED
 from llama_index_codeindex.query_engine import CodeQueryEngine
 from llama_index_codeindex.retrievers import FilterValues, HybridCodeRetriever, hit_node, parse_filters
 from llama_index_codeindex.tools import CodeIndexToolSpec
-
 
 _dispatcher = get_dispatcher(__name__)
 
@@ -78,7 +77,7 @@ class CodeIndex:
         cls,
         root: str | os.PathLike[str],
         cache_dir: str | os.PathLike[str] | None = None,
-        embed_model: BaseEmbedding | None = None,
+        embed_model: BaseEmbedding | Literal["default"] | None = "default",
         *,
         show_progress: bool = False,
         options: BuildOptions | None = None,
@@ -90,7 +89,8 @@ class CodeIndex:
         Args:
             root: The folder.
             cache_dir: Where indexes are kept; the user's cache folder by default, never the repository.
-            embed_model: Adds the lane that finds by meaning; without one the lexical lanes answer alone, and say so.
+            embed_model: Adds the lane that finds by meaning. By default the packaged static model if the extra `[local]` is
+                installed; with None, or without the extra, the lexical lanes answer alone, and say so.
             show_progress: Show a progress bar on standard error.
             options: What shapes the index.
             allow_broad_root: Admit a home directory or a file system's root.
@@ -101,7 +101,7 @@ class CodeIndex:
             StoreError: The index cannot be written, or another process keeps writing it.
         """
         codebase = Codebase(
-            root, cache_dir, adapt(embed_model), options, allow_broad_root=allow_broad_root, refresh=refresh
+            root, cache_dir, adapt(_chosen(embed_model)), options, allow_broad_root=allow_broad_root, refresh=refresh
         )
         index = cls(codebase)
         index.refresh(show_progress=show_progress)
@@ -134,7 +134,7 @@ class CodeIndex:
         Raises:
             InvalidArgument: There is no such revision.
         """
-        index = cls(Codebase(root, cache_dir, adapt(embed_model), options, revision=revision))
+        index = cls(Codebase(root, cache_dir, adapt(_chosen(embed_model)), options, revision=revision))
         index.refresh(show_progress=show_progress)
         return index
 
@@ -285,3 +285,10 @@ class CodeIndex:
     def close(self) -> None:
         """Close the index."""
         self._codebase.close()
+
+
+def _chosen(embed_model: BaseEmbedding | Literal["default"] | None) -> BaseEmbedding | None:
+    """Return the model to use; the default never leaves this machine."""
+    if embed_model != "default":
+        return embed_model
+    return LocalEmbedding() if LocalEmbedding.is_available() else None

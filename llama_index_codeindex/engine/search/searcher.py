@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from llama_index_codeindex.engine.errors import EmbeddingError, InvalidArgument
 from llama_index_codeindex.engine.model import Hit, Mode
 from llama_index_codeindex.engine.search.filters import Filters, Scope
+from llama_index_codeindex.engine.search.focus import focus
 from llama_index_codeindex.engine.search.fusion import reciprocal_rank_fusion
 from llama_index_codeindex.engine.search.lanes import (
     Definition,
@@ -113,7 +114,7 @@ class Searcher:
         filters = _with_words(filters or Filters(), query)
         scope = filters.scope(self.view.catalog)
         found = self._gather(query, scope, mode, vector)
-        hits = self._hits(self._rank(query, found), found.lanes, top_k, query.phrases)
+        hits = self._hits(self._rank(query, found), found, top_k, query.phrases)
         return Answer(hits, found.reasons, "" if hits else self._why_empty(query, filters, mode))
 
     def related(self, chunk: ChunkRow, top_k: int = 5) -> Answer:
@@ -138,7 +139,7 @@ class Searcher:
                 rows.remove(chunk.row)
         found.similarities.pop(chunk.row, None)
         query = Query("", "prose", tuple(best))
-        return Answer(self._hits(self._rank(query, found), found.lanes, top_k, ()), [])
+        return Answer(self._hits(self._rank(query, found), found, top_k, ()), [])
 
     def _gather(self, query: Query, scope: Scope, mode: Mode, vector: Vector | None) -> _Found:
         found = _Found()
@@ -221,11 +222,9 @@ class Searcher:
                 rows.append(chunk.row)
         return [row for rows in taken.values() for row in rows]
 
-    def _hits(
-        self, ranked: Sequence[Ranked], lanes: Mapping[str, Sequence[int]], top_k: int, phrases: Sequence[str]
-    ) -> list[Hit]:
+    def _hits(self, ranked: Sequence[Ranked], found: _Found, top_k: int, phrases: Sequence[str]) -> list[Hit]:
         ranks: dict[int, dict[str, int]] = {}
-        for lane, rows in lanes.items():
+        for lane, rows in found.lanes.items():
             for position, row in enumerate(dict.fromkeys(rows), 1):
                 ranks.setdefault(row, {})[lane] = position
         if not ranked or ranked[0].score <= 0:
@@ -239,8 +238,15 @@ class Searcher:
             if located is None or not _holds(located, phrases):
                 continue  # its file is gone, or it lacks what was quoted
             score = confidence * item.score / ranked[0].score
-            hits.append(make_hit(item.chunk, located, score, ranks.get(item.chunk.row, {})))
+            hit = make_hit(item.chunk, located, score, ranks.get(item.chunk.row, {}))
+            hits.append(hit if hit.stale else self._focused(hit, item.chunk, found))
         return hits
+
+    def _focused(self, hit: Hit, chunk: ChunkRow, found: _Found) -> Hit:
+        symbols = [row for row in self.view.catalog.symbols_of_file(chunk.file_id) if row.chunk_row == chunk.row]
+        named = {definition.row.symbol.qualified for definition in found.definitions}
+        shift = hit.start_line - chunk.start_line
+        return focus(hit, shift, symbols, [term for term, _ in found.weighted], named)
 
     def _why_empty(self, query: Query, filters: Filters, mode: Mode) -> str:
         if not self.view.catalog.counts()[1]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -35,20 +37,74 @@ class TextSource(Protocol):
         ...
 
 
+# Characters of the files kept between questions: those of the last few dozen questions' files.
+_KEPT_CHARACTERS = 8_000_000
+
+Lines = list[str] | None
+
+
+class TextCache:
+    """The lines of the files that were read last, by path and by a stamp that changes with their content."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, tuple[str, Lines, int]] = OrderedDict()
+        self._size = 0
+
+    def get(self, path: str, stamp: str) -> tuple[bool, Lines]:
+        """Return whether a file's lines are known, and the lines."""
+        with self._lock:
+            known = self._kept.get(path)
+            if not stamp or known is None or known[0] != stamp:
+                return False, None
+            self._kept.move_to_end(path)
+            return True, known[1]
+
+    def put(self, path: str, stamp: str, lines: Lines) -> None:
+        """Keep a file's lines, and drop those that were not asked for longest."""
+        size = sum(map(len, lines or ()))
+        if not stamp or size > _KEPT_CHARACTERS:
+            return
+        with self._lock:
+            self._size += size - self._kept.pop(path, ("", None, 0))[2]
+            self._kept[path] = (stamp, lines, size)
+            while self._size > _KEPT_CHARACTERS:
+                self._size -= self._kept.popitem(last=False)[1][2]
+
+
 @dataclass(slots=True)
 class DiskTexts:
-    """Texts read through the gate, each file once for as long as this object lives: one query."""
+    """Texts read through the gate, each file once for as long as this object lives: one query.
+
+    Args:
+        gate: Reads the files.
+        cache: Keeps lines between queries, if given.
+        stamp_of: Returns a file's stamp, or an empty string if it has none that can be relied on.
+    """
 
     gate: Gate
+    cache: TextCache | None = None
+    stamp_of: Callable[[str], str] | None = None
     has_moved: bool = False  # whether some text is no longer where it was indexed
-    _lines: dict[str, list[str] | None] = field(default_factory=dict)
+    _lines: dict[str, Lines] = field(default_factory=dict)
 
-    def lines(self, path: str) -> list[str] | None:
+    def lines(self, path: str) -> Lines:
         """Return a file's lines, or None when it cannot be read."""
         if path not in self._lines:
-            source = self.gate.read(path)
-            self._lines[path] = split_lines(source.text) if isinstance(source, Source) else None
+            self._lines[path] = self._read(path)
         return self._lines[path]
+
+    def _read(self, path: str) -> Lines:
+        stamp = self.stamp_of(path) if self.stamp_of is not None else ""
+        if self.cache is not None:
+            is_known, lines = self.cache.get(path, stamp)
+            if is_known:
+                return lines
+        source = self.gate.read(path)
+        lines = split_lines(source.text) if isinstance(source, Source) else None
+        if self.cache is not None:
+            self.cache.put(path, stamp, lines)
+        return lines
 
     def locate(self, chunk: ChunkRow) -> Located | None:
         """Return the chunk's text; follow it where it moved inside its file, mark it stale where it changed."""

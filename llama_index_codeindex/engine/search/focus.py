@@ -1,0 +1,44 @@
+"""Which definition of a chunk a hit is about: small neighbours share a chunk, and the question seldom means the first."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from llama_index_codeindex.engine.model import Hit
+from llama_index_codeindex.engine.store.catalog import SymbolRow
+from llama_index_codeindex.engine.syntax.chunking import split_lines
+from llama_index_codeindex.engine.syntax.words import terms
+
+# A word in a definition's own name says more than the same word in its body.
+_NAME_BONUS = 2.0
+
+
+def focus(hit: Hit, shift: int, symbols: Sequence[SymbolRow], wanted: Collection[str], named: Collection[str]) -> Hit:
+    """Return a hit that names the definition it is about, with the line where that starts.
+
+    Args:
+        hit: The hit, named after its chunk's largest definition.
+        shift: By how many lines the chunk has moved since it was indexed.
+        symbols: The definitions whose names stand in the chunk.
+        wanted: The terms of the question.
+        named: Qualified names that the question means.
+    """
+    inside = [row.symbol for row in symbols if hit.start_line <= row.symbol.name_line + shift <= hit.end_line]
+    if not inside:
+        return hit
+    lines = split_lines(hit.text)
+    found = [set(wanted).intersection(terms(line)) for line in lines]
+    best, best_value = None, 0.0
+    for symbol in inside:
+        first = max(symbol.start_line + shift - hit.start_line, 0)
+        last = min(symbol.end_line + shift - hit.start_line, len(lines) - 1)
+        held = set().union(*found[first : last + 1]) if first <= last else set()
+        own = set(wanted).intersection(terms(symbol.name))
+        # The smallest definition that holds as much: a method before its class.
+        value = len(held) + _NAME_BONUS * len(own) + 10.0 * (symbol.qualified in named) - (last - first) / 1000
+        if best is None or value > best_value:
+            best, best_value = symbol, value
+    assert best is not None
+    line = min(max(best.start_line + shift, hit.start_line), hit.end_line)
+    return replace(hit, symbol=best.qualified, symbol_kind=best.kind, scope=best.scope, focus_line=line)
