@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ Reply = tuple[int, bytes]
 def embed(text: str) -> list[float]:
     """Return a vector that follows from the text alone: the sum of its words' random directions."""
     total = np.zeros(WIDTH)
-    for word in text.lower().split():
+    for word in re.findall(r"\w+", text.lower()):
         total += np.random.default_rng(int.from_bytes(word.encode(), "big") % 2**32).normal(size=WIDTH)
     return [float(x) for x in total] if total.any() else [1.0] + [0.0] * (WIDTH - 1)
 
