@@ -12,10 +12,14 @@ from typing import Any
 
 from llama_index_codeindex import __version__
 from llama_index_codeindex.engine.codebase import Codebase
-from llama_index_codeindex.engine.context.fence import visible
+from llama_index_codeindex.engine.context.fence import inert, visible
+from llama_index_codeindex.engine.context.windows import best_window
 from llama_index_codeindex.engine.errors import CodeIndexError, InvalidArgument
 from llama_index_codeindex.engine.model import SearchResult
 from llama_index_codeindex.engine.progress import ProgressBar
+from llama_index_codeindex.engine.search.query import understand
+from llama_index_codeindex.engine.static_model import StaticModel, is_packaged_model_installed
+from llama_index_codeindex.engine.syntax.chunking import split_lines
 
 FOUND, NOTHING, FAILED, INTERRUPTED = 0, 1, 2, 130
 
@@ -69,6 +73,10 @@ def _parser() -> argparse.ArgumentParser:
 
     pack = _command(commands, "pack", _pack, "print exactly what a model would be given")
     _add_query(pack)
+
+    _command(
+        commands, "mcp", _mcp, "serve the tools to agents over the Model Context Protocol, on standard input and output"
+    )
     return parser
 
 
@@ -79,6 +87,11 @@ def _command(commands: Any, name: str, run: Any, text: str) -> argparse.Argument
     command.add_argument("root", metavar="ROOT", help="the folder of the code base")
     command.add_argument("--cache-dir", help="where indexes are kept (default: the user's cache folder)")
     command.add_argument("--json", action="store_true", help="print JSON")
+    command.add_argument(
+        "--embed",
+        default="auto",
+        help="local: the packaged model; none: words alone; auto: local if installed (default)",
+    )
     command.set_defaults(run=run, allow_broad_root=False)
     return command
 
@@ -94,14 +107,26 @@ def _add_query(command: argparse.ArgumentParser) -> None:
 
 def _open(arguments: argparse.Namespace) -> Codebase:
     """Open the index and bring it to the state of the files; progress goes to standard error."""
-    codebase = Codebase(arguments.root, arguments.cache_dir, allow_broad_root=arguments.allow_broad_root)
+    codebase = Codebase(
+        arguments.root, arguments.cache_dir, _embedder(arguments), allow_broad_root=arguments.allow_broad_root
+    )
     with ProgressBar() as bar:
         codebase.refresh(bar)
     return codebase
 
 
+def _embedder(arguments: argparse.Namespace) -> StaticModel | None:
+    """Return the packaged model if it is wanted and there; the command asks no server."""
+    if arguments.embed not in ("auto", "local", "none"):
+        raise InvalidArgument("--embed takes auto, local or none.", suggestion="Use --embed none.")
+    wanted = arguments.embed == "local" or (arguments.embed == "auto" and is_packaged_model_installed())
+    return StaticModel() if wanted else None
+
+
 def _index(arguments: argparse.Namespace) -> int:
-    codebase = Codebase(arguments.root, arguments.cache_dir, allow_broad_root=arguments.allow_broad_root)
+    codebase = Codebase(
+        arguments.root, arguments.cache_dir, _embedder(arguments), allow_broad_root=arguments.allow_broad_root
+    )
     with ProgressBar() as bar:
         report = codebase.refresh(bar)
     mark = codebase.status()
@@ -117,7 +142,7 @@ def _index(arguments: argparse.Namespace) -> int:
 
 
 def _status(arguments: argparse.Namespace) -> int:
-    codebase = Codebase(arguments.root, arguments.cache_dir)
+    codebase = Codebase(arguments.root, arguments.cache_dir, _embedder(arguments))
     mark = codebase.status()
     gaps = codebase.gaps() if arguments.gaps else []
     if arguments.json:
@@ -141,7 +166,7 @@ def _search(arguments: argparse.Namespace) -> int:
     if arguments.json:
         _print_json(result.to_dict())
     else:
-        _print_hits(result)
+        _print_hits(result, understand(arguments.query).terms)
     return FOUND if result.hits else NOTHING
 
 
@@ -158,6 +183,19 @@ def _pack(arguments: argparse.Namespace) -> int:
     return FOUND if pack.blocks else NOTHING
 
 
+def _mcp(arguments: argparse.Namespace) -> int:
+    from llama_index_codeindex.mcp_server import serve  # its SDK is an extra
+
+    codebase = Codebase(
+        arguments.root, arguments.cache_dir, _embedder(arguments), allow_broad_root=arguments.allow_broad_root
+    )
+    try:
+        serve(codebase)
+    finally:
+        codebase.close()
+    return FOUND
+
+
 def _top_k(arguments: argparse.Namespace) -> int:
     try:
         return int(arguments.top_k)
@@ -170,20 +208,23 @@ def _filters(arguments: argparse.Namespace) -> dict[str, object]:
     return {key: value for key, value in given.items() if value}
 
 
-# Lines of a hit that a terminal shows; the whole hit is one `--json` or one editor jump away.
+# Lines of a hit that a terminal shows, around what matched; the whole hit is one editor jump away.
 _SHOWN_LINES = 8
 
 
-def _print_hits(result: SearchResult) -> None:
+def _print_hits(result: SearchResult, wanted: Sequence[str]) -> None:
     for hit in result.hits:
-        name = f"  {hit.symbol}" if hit.symbol else ""
+        name = f"  {inert(hit.symbol)}" if hit.symbol else ""
         stale = "  (changed since indexed)" if hit.stale else ""
-        print(_bold(visible(f"{hit.file_path}:{hit.start_line}-{hit.end_line}")) + visible(name) + stale)
-        lines = hit.text.split("\n")
-        for line in lines[:_SHOWN_LINES]:
+        print(_bold(f"{inert(hit.file_path)}:{hit.start_line}-{hit.end_line}") + name + stale)
+        lines = split_lines(hit.text)
+        window = best_window(lines, hit.start_line, wanted, _SHOWN_LINES, hit.focus_line)
+        if window.start > hit.start_line:
+            print("    …")
+        for line in lines[window.start - hit.start_line : window.end - hit.start_line + 1]:
             print("    " + visible(line.rstrip())[:160])
-        if len(lines) > _SHOWN_LINES + 1:
-            print(f"    … {len(lines) - _SHOWN_LINES} more lines")
+        if window.end < hit.end_line:
+            print("    …")
     if not result.hits:
         print(f"nothing found ({result.empty_reason.replace('_', ' ')})")
     if result.degraded:

@@ -15,7 +15,7 @@ from llama_index_codeindex.engine.context.pack import MAX_HITS, MAX_LINES, MAX_T
 from llama_index_codeindex.engine.files.gate import Gate
 from llama_index_codeindex.engine.files.jail import resolve_root
 from llama_index_codeindex.engine.model import Hit
-from llama_index_codeindex.engine.search.texts import DiskTexts, locate_text
+from llama_index_codeindex.engine.search.texts import DiskTexts
 
 
 class ContextPackPostprocessor(BaseNodePostprocessor):
@@ -46,6 +46,10 @@ class ContextPackPostprocessor(BaseNodePostprocessor):
         """Return the name under which the postprocessor is serialised."""
         return "ContextPackPostprocessor"
 
+    def count_tokens(self, text: str) -> int:
+        """Return how many tokens a text has for this postprocessor's tokenizer."""
+        return len((self.tokenizer or get_tokenizer())(text))
+
     def pack(self, nodes: Sequence[NodeWithScore], question: str = "") -> Pack:
         """Return the pack of some nodes, best first.
 
@@ -56,20 +60,18 @@ class ContextPackPostprocessor(BaseNodePostprocessor):
         Raises:
             RootError: The root cannot be used.
         """
-        tokenizer = self.tokenizer or get_tokenizer()
-        texts = DiskTexts(Gate(resolve_root(self.root))) if self.root is not None else None
-        hits = [hit for rank, node in enumerate(nodes) if (hit := _hit(rank, node, texts)) is not None]
+        # The root was admitted when it was indexed; here only its files are read.
+        texts = DiskTexts(Gate(resolve_root(self.root, allow_broad=True))) if self.root is not None else None
+        hits = [_hit(rank, node, texts) for rank, node in enumerate(nodes)]
         first = nodes[0].node.metadata if nodes else {}
         return make_pack(
             hits, question, max_hits=self.max_hits, max_lines=self.max_lines, max_tokens=self.max_tokens,
-            count_tokens=lambda text: len(tokenizer(text)), generation=int(first.get("generation") or 0),
+            count_tokens=self.count_tokens, generation=_number(first.get("generation"), 0),
             commit=str(first.get("commit") or ""),
         )  # fmt: skip
 
-    def _postprocess_nodes(
-        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
-    ) -> list[NodeWithScore]:
-        pack = self.pack(nodes, query_bundle.query_str if query_bundle else "")
+    def nodes_of(self, pack: Pack, nodes: Sequence[NodeWithScore]) -> list[NodeWithScore]:
+        """Return the excerpts of a pack as nodes; `nodes` are those that the pack was made of."""
         packed = []
         for number, (block, text) in enumerate(zip(pack.blocks, pack.rendered_blocks(), strict=True)):
             origin = nodes[block.hit.row]
@@ -89,26 +91,49 @@ class ContextPackPostprocessor(BaseNodePostprocessor):
             packed.append(NodeWithScore(node=node, score=origin.score))
         return packed
 
+    def _postprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        return self.nodes_of(self.pack(nodes, query_bundle.query_str if query_bundle else ""), nodes)
 
-def _hit(rank: int, scored: NodeWithScore, texts: DiskTexts | None) -> Hit | None:
-    """Return a node as a hit with its text as it is now, or None when its file is gone. `row` is its rank."""
+
+def _hit(rank: int, scored: NodeWithScore, texts: DiskTexts | None) -> Hit:
+    """Return a node as a hit with its text as it is now; `row` is its rank."""
     node, facts = scored.node, scored.node.metadata
     text = node.get_content(metadata_mode=MetadataMode.NONE)
     path = str(facts.get("file_path") or "")
-    start, end = _line(facts.get("start_line"), 1), _line(facts.get("end_line"), 0)
+    start, end = _number(facts.get("start_line"), 1), _number(facts.get("end_line"), 0)
     stale = bool(facts.get("stale", False))
     if texts is not None and path:
-        located = locate_text(texts, path, start, end, text, str(facts.get("content_hash") or ""))
-        if located is None:
-            return None
-        text, start, end, stale = located.text, located.start_line, located.end_line, located.stale
+        lines = texts.lines(path)
+        found = _place(lines, text, start) if lines is not None else None
+        stale = stale or found is None
+        start = found or start
+        end = 0 if found else end
+    height = text.rstrip("\n").count("\n")
     return Hit(
         row=rank, chunk_id=node.node_id, file_path=path or node.node_id, start_line=start,
-        end_line=max(end, start + text.rstrip("\n").count("\n")), text=text, score=float(scored.score or 0.0),
+        end_line=max(end, start + height), text=text, score=float(scored.score or 0.0),
         language=str(facts.get("language") or ""), symbol=str(facts.get("symbol") or ""),
         context=str(facts.get("context") or ""), stale=stale,
     )  # fmt: skip
 
 
-def _line(value: object, default: int) -> int:
+def _place(lines: list[str], text: str, start: int) -> int | None:
+    """Return the line on which a text begins now: where it was, or the place next to it; None when it is gone."""
+    whole = "".join(lines)
+    found: list[int] = []
+    at = whole.find(text) if text.strip() else -1
+    line, counted = 1, 0
+    while at >= 0:
+        line += whole.count("\n", counted, at)
+        counted = at
+        found.append(line)
+        if line >= start:
+            break  # later ones are farther away
+        at = whole.find(text, at + 1)
+    return min(found, key=lambda line: abs(line - start), default=None)
+
+
+def _number(value: object, default: int) -> int:
     return value if isinstance(value, int) else default

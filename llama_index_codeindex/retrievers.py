@@ -99,6 +99,11 @@ class HybridCodeRetriever(BaseRetriever):
         self.filters = parse_filters(filters)
         super().__init__(callback_manager=callback_manager, **kwargs)
 
+    @property
+    def index(self) -> _Searchable:
+        """What is searched: an index, several, or nodes in memory."""
+        return self._index
+
     @classmethod
     def class_name(cls) -> str:
         """Return the name of the component."""

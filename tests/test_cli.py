@@ -24,7 +24,7 @@ def run(tree: MakeTree, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> A
     root = tree(FILES)
 
     def call(command: str, *arguments: str, where: Path = root) -> tuple[int, str, str]:
-        code = main([command, str(where), *arguments, "--cache-dir", str(tmp_path / "cache")])
+        code = main([command, str(where), *arguments, "--embed", "none", "--cache-dir", str(tmp_path / "cache")])
         captured = capsys.readouterr()
         return code, captured.out, captured.err
 
@@ -147,7 +147,7 @@ def test_output_survives_a_terminal_that_is_not_utf8(tree: MakeTree, tmp_path: P
     root = tree({"straße.py": "def größe():\n    '''计算加班费'''\n    return 1\n"})
     environment = {**os.environ, "PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONIOENCODING": "ascii:strict"}
     done = subprocess.run(
-        [sys.executable, "-m", "llama_index_codeindex.cli", "search", str(root), "加班", "--cache-dir", str(tmp_path / "c")],
+        [sys.executable, "-m", "llama_index_codeindex.cli", "search", str(root), "加班", "--embed", "none", "--cache-dir", str(tmp_path / "c")],
         capture_output=True, env=environment, check=False,
     )  # fmt: skip
     assert done.returncode == FOUND, done.stderr
