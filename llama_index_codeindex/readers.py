@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,13 @@ from llama_index.core.readers.base import BasePydanticReader, ResourcesReaderMix
 from llama_index.core.readers.file.base import FileSystemReaderMixin
 from llama_index.core.schema import Document
 
-from llama_index_codeindex.engine.errors import FileNotIndexed
+from llama_index_codeindex.engine.errors import FileNotIndexed, InvalidArgument
 from llama_index_codeindex.engine.files.categories import categorise
 from llama_index_codeindex.engine.files.gate import MAX_FILE_BYTES, Gate
 from llama_index_codeindex.engine.files.jail import relative_path, resolve_root
-from llama_index_codeindex.engine.files.walk import WalkOptions, walk
+from llama_index_codeindex.engine.files.walk import WalkOptions, find, walk
 from llama_index_codeindex.engine.model import Gap, Source, SourceFile
-from llama_index_codeindex.engine.syntax.languages import detect
+from llama_index_codeindex.engine.syntax.languages import BY_NAME, detect
 
 HIDDEN_KEYS = ["file_path", "language", "category", "content_hash", "encoding"]
 
@@ -35,10 +35,14 @@ class CodeReader(BasePydanticReader, ResourcesReaderMixin, FileSystemReaderMixin
         include: Patterns in `.gitignore` syntax; if given, only matching files are loaded.
         exclude: Patterns of files that are not loaded.
         languages: Names of languages; if given, only files in one of them are loaded.
-        max_file_bytes: Larger files are not loaded.
+        max_file_bytes: Files with more bytes are not loaded.
+        global_ignore: Whether the user's own global git ignore file counts.
+        submodules: Whether submodules are read.
+        allow_broad_root: Admit a home directory or a file system's root.
 
     Raises:
-        RootError: The folder cannot be used.
+        RootError: The folder cannot be used; raised when reading starts.
+        InvalidArgument: A language is unknown; likewise.
     """
 
     root: str = Field(description="The folder to read.")
@@ -46,6 +50,9 @@ class CodeReader(BasePydanticReader, ResourcesReaderMixin, FileSystemReaderMixin
     exclude: list[str] | None = Field(default=None, description="Patterns of the files to leave out.")
     languages: list[str] | None = Field(default=None, description="Languages to load.")
     max_file_bytes: int = Field(default=MAX_FILE_BYTES, gt=0, description="Larger files are left out.")
+    global_ignore: bool = Field(default=True, description="Whether the user's global git ignore file counts.")
+    submodules: bool = Field(default=True, description="Whether submodules are read.")
+    allow_broad_root: bool = Field(default=False, description="Admit a home directory or a file system's root.")
 
     _gaps: list[Gap] = PrivateAttr(default_factory=list)
 
@@ -74,28 +81,26 @@ class CodeReader(BasePydanticReader, ResourcesReaderMixin, FileSystemReaderMixin
 
         Raises:
             RootError: The folder cannot be used.
-            PathError: `file` cannot be read.
+            PathError: `file` is not read.
         """
-        root = resolve_root(self.root)
-        gate = Gate(root, self.max_file_bytes)
-        self._gaps = []
+        gaps: list[Gap] = []
+        self._gaps = gaps  # a list of its own, so that two loads at once do not mix theirs
         if file is not None:
-            source = gate.require(str(file))
-            if source.text:
+            source = self._require(str(file))
+            if self._speaks(source):
                 yield self._document(source, extra_info)
             return
-        for found in walk(root, self._options()):
-            source_or_gap = gate.read(found.path) if isinstance(found, SourceFile) else found
+        for source_or_gap in self._read_all():
             if isinstance(source_or_gap, Gap):
-                self._gaps.append(source_or_gap)
-            elif source_or_gap.text and self._speaks(source_or_gap):
+                gaps.append(source_or_gap)
+            elif self._speaks(source_or_gap):
                 yield self._document(source_or_gap, extra_info)
 
     def load_data(self, *args: Any, **load_kwargs: Any) -> list[Document]:
         """Return all documents; see `lazy_load_data`."""
         return list(self.lazy_load_data(*args, **load_kwargs))
 
-    async def alazy_load_data(self, *args: Any, **load_kwargs: Any) -> Iterable[Document]:
+    async def alazy_load_data(self, *args: Any, **load_kwargs: Any) -> list[Document]:
         """Return the documents, read in a thread."""
         return await asyncio.to_thread(self.load_data, *args, **load_kwargs)
 
@@ -106,9 +111,8 @@ class CodeReader(BasePydanticReader, ResourcesReaderMixin, FileSystemReaderMixin
             yield document
 
     def list_resources(self, *_: Any, **__: Any) -> list[str]:
-        """Return the relative paths of the files that the walk admits."""
-        root = resolve_root(self.root)
-        return [found.path for found in walk(root, self._options()) if isinstance(found, SourceFile)]
+        """Return the relative paths of the files that a load would return."""
+        return [source.path for source in self._read_all() if isinstance(source, Source) and self._speaks(source)]
 
     def get_resource_info(self, resource_id: str, *_: Any, **__: Any) -> dict[str, Any]:
         """Return path, size in bytes, modification time in seconds, and language of an admitted file.
@@ -116,37 +120,66 @@ class CodeReader(BasePydanticReader, ResourcesReaderMixin, FileSystemReaderMixin
         Raises:
             FileNotIndexed: The walk does not admit such a file.
         """
-        path = relative_path(resource_id, resolve_root(self.root))
-        for found in walk(resolve_root(self.root), self._options()):
-            if isinstance(found, SourceFile) and found.path == path:
-                return {
-                    "file_path": found.path,
-                    "file_size": found.size,
-                    "last_modified": found.mtime_ns / 1e9,
-                    "language": detect(found.path).name,
-                }
-        raise FileNotIndexed(f"{path!r} is not among the files that are read.")
+        file = self._admit(resource_id)
+        return {
+            "file_path": file.path,
+            "file_size": file.size,
+            "last_modified": file.mtime_ns / 1e9,
+            "language": detect(file.path).name,
+        }
 
     def load_resource(self, resource_id: str, *_: Any, **__: Any) -> list[Document]:
         """Return the document of one file.
 
         Raises:
-            PathError: The file cannot be read.
+            PathError: The file is not read.
         """
-        return list(self.lazy_load_data(file=resource_id))
+        return [self._document(self._require(resource_id), None)]
 
     def read_file_content(self, input_file: Path, **_: Any) -> bytes:
         """Return a file's text as UTF-8, as the index sees it: decoded, secrets redacted.
 
         Raises:
-            PathError: The file cannot be read.
+            PathError: The file is not read.
         """
-        return (
-            Gate(resolve_root(self.root), self.max_file_bytes).require(str(input_file)).text.encode("utf-8", "replace")
-        )
+        return self._require(str(input_file)).text.encode("utf-8", "replace")
+
+    async def aread_file_content(self, input_file: Path, **kwargs: Any) -> bytes:
+        """Return what `read_file_content` does, read in a thread."""
+        return await asyncio.to_thread(self.read_file_content, input_file, **kwargs)
+
+    def _resolve(self) -> Path:
+        return resolve_root(self.root, allow_broad=self.allow_broad_root)
 
     def _options(self) -> WalkOptions:
-        return WalkOptions(tuple(self.include or ()), tuple(self.exclude or ()), self.max_file_bytes)
+        return WalkOptions(
+            tuple(self.include or ()), tuple(self.exclude or ()), self.max_file_bytes, self.global_ignore, self.submodules
+        )  # fmt: skip
+
+    def _read_all(self) -> Iterator[Source | Gap]:
+        for language in self.languages or ():
+            if language not in BY_NAME:
+                raise InvalidArgument(f"Unknown language {language!r}.", suggestion=f"One of: {', '.join(BY_NAME)}.")
+        root = self._resolve()
+        gate = Gate(root, self.max_file_bytes)
+        for found in walk(root, self._options()):
+            yield gate.read(found.path) if isinstance(found, SourceFile) else found
+
+    def _admit(self, path: str) -> SourceFile:
+        """Return the file that a caller names, if the walk admits it: the rules are the same for one as for all."""
+        root = self._resolve()
+        relative = relative_path(path, root)
+        found = find(root, relative, self._options())
+        if isinstance(found, SourceFile):
+            return found
+        gate = Gate(root, self.max_file_bytes)
+        if isinstance(gate.read(relative), Gap):
+            gate.require(relative)  # raises what fits: it is missing, denied, outside
+        raise FileNotIndexed(f"{relative!r} is not among the files that are read.")
+
+    def _require(self, path: str) -> Source:
+        file = self._admit(path)
+        return Gate(self._resolve(), self.max_file_bytes).require(file.path)
 
     def _speaks(self, source: Source) -> bool:
         return not self.languages or detect(source.path, source.text).name in self.languages

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import os
-from pathlib import Path
+import sqlite3
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Literal
 
 from llama_index_codeindex.engine.context.pack import MAX_HITS, MAX_LINES, MAX_TOKENS, Pack, make_pack
-from llama_index_codeindex.engine.errors import EmptyQuery, FileNotIndexed, InvalidArgument
+from llama_index_codeindex.engine.errors import (
+    EmptyQuery,
+    FileNotIndexed,
+    IndexDamaged,
+    InvalidArgument,
+    StoreError,
+)
 from llama_index_codeindex.engine.files.gate import Gate
 from llama_index_codeindex.engine.files.jail import relative_path, resolve_root
-from llama_index_codeindex.engine.model import Gap, Mode, SearchResult, Watermark, count_gaps
+from llama_index_codeindex.engine.model import Gap, Mode, SearchResult, Watermark
 from llama_index_codeindex.engine.search.filters import Filters
-from llama_index_codeindex.engine.search.searcher import Searcher, check_arguments
-from llama_index_codeindex.engine.search.texts import DiskTexts
+from llama_index_codeindex.engine.search.searcher import Answer, Searcher, check_arguments
+from llama_index_codeindex.engine.search.texts import DiskTexts, TextCache
 from llama_index_codeindex.engine.store.builder import (
     Builder,
     BuildOptions,
@@ -20,9 +33,18 @@ from llama_index_codeindex.engine.store.builder import (
     ProgressCallback,
     RefreshReport,
 )
+from llama_index_codeindex.engine.store.embedding import is_embedded
 from llama_index_codeindex.engine.store.location import locate
+from llama_index_codeindex.engine.store.revision import RevisionTree
 from llama_index_codeindex.engine.store.store import Store, View
+from llama_index_codeindex.engine.store.tree import DiskTree
 from llama_index_codeindex.engine.store.vectors import Vector
+from llama_index_codeindex.engine.watch import DEBOUNCE, RECONCILE, Watcher
+
+Refresh = Literal["manual", "auto"]
+
+# A search with `refresh="auto"` waits this long for a writer, and answers from the last generation if it takes longer.
+_AUTO_WAIT = 5.0
 
 
 class Codebase:
@@ -34,10 +56,13 @@ class Codebase:
         embedder: The embedding model, or None for lexical lanes alone.
         options: What shapes the index.
         allow_broad_root: Admit a home directory or a file system's root.
+        refresh: With "auto", every search first brings the index to the state of the tree.
+        revision: A branch, tag or commit to index instead of the files on disk; nothing is checked out.
 
     Raises:
         RootError: The root cannot be used.
         IndexNotWritable: The index folder cannot be used.
+        InvalidArgument: There is no such revision.
     """
 
     def __init__(
@@ -48,21 +73,102 @@ class Codebase:
         options: BuildOptions | None = None,
         *,
         allow_broad_root: bool = False,
+        refresh: Refresh = "manual",
+        revision: str = "",
     ) -> None:
+        if refresh not in ("manual", "auto"):
+            raise InvalidArgument("`refresh` is 'manual' or 'auto'.", suggestion="Use refresh='auto'.")
         self.root = resolve_root(root, allow_broad=allow_broad_root)
         self.embedder = embedder
-        self.options = options or BuildOptions()
-        self.store = Store(locate(self.root, cache_dir))
-        self.gate = Gate(self.root, self.options.walk.max_file_bytes)
+        self.revision = revision
+        self.auto = refresh == "auto"
+        self._layout = locate(self.root, cache_dir, revision)
+        options = options or BuildOptions()
+        skip = (*options.walk.skip, *self._layout.inside(self.root))
+        self.options = replace(options, walk=replace(options.walk, skip=skip))
+        self.tree: DiskTree | RevisionTree = (
+            RevisionTree(self.root, self.options.walk, revision) if revision else DiskTree(self.root, self.options.walk)
+        )
+        self.store = Store(self._layout)
+        self._texts = TextCache()
+        self._auto_lock = threading.Lock()
+        self._watchers: list[Watcher] = []
 
-    def refresh(self, progress: ProgressCallback | None = None) -> RefreshReport:
+    @property
+    def gate(self) -> Gate:
+        """The gate that the indexed texts are read through."""
+        return self.tree.gate_at(self.store.catalog.meta().get("commit", ""))
+
+    @property
+    def generation(self) -> int:
+        """The number of the generation that serves; 0 before the first."""
+        return int(self.store.catalog.meta().get("generation", "0"))
+
+    # -- keeping it fresh ----------------------------------------------------------------------------------------------
+
+    def refresh(
+        self, progress: ProgressCallback | None = None, *, timeout: float = 60.0, verify: bool = False
+    ) -> RefreshReport:
         """Bring the index to the state of the tree; see `Builder.refresh`."""
-        return Builder(self.store, self.root, self.options, self.embedder).refresh(progress)
+        if self.store.layout is None:  # it was cleared
+            self.store = Store(self._layout)
+        return self._builder().refresh(progress, timeout, verify=verify)
+
+    def _builder(self) -> Builder:
+        return Builder(self.store, self.root, self.options, self.embedder, self.tree)
+
+    def _refresh_before_answer(self) -> None:
+        with self._auto_lock, suppress(StoreError):  # the answer's watermark then says that it failed or is stale
+            self.refresh(timeout=_AUTO_WAIT)
+
+    def is_changed(self) -> bool:
+        """Say whether the tree has moved on since the index was made; files that look changed are compared by content."""
+        try:
+            survey = self._builder().survey()
+        except InvalidArgument:
+            return True  # the revision is gone
+        head = {"commit", "branch"}
+        return survey.is_tree_changed or any(survey.meta.get(key, "") != survey.facts[key] for key in head)
+
+    def watch(
+        self,
+        debounce: float = DEBOUNCE,
+        reconcile: float = RECONCILE,
+        on_refresh: Callable[[RefreshReport], None] | None = None,
+    ) -> Watcher:
+        """Refresh whenever files change, until the watcher is stopped or the index closed.
+
+        Args:
+            debounce: Seconds without a change before a refresh.
+            reconcile: Seconds between comparisons of every file's content, which find what no event told.
+            on_refresh: Called in the watcher's thread after every refresh that it made.
+        """
+        watcher = Watcher(self.root, self.refresh, self.options.walk.skip, debounce, reconcile, on_refresh)
+        self._watchers.append(watcher)
+        return watcher.start()
+
+    def clear(self) -> None:
+        """Stop the watchers and remove the index from disk, once no writer is at work any more.
+
+        Raises:
+            IndexBusy: Another writer is at work.
+            IndexNotWritable: The folder cannot be removed.
+        """
+        self._stop_watchers()
+        self.store.clear()
+        self.store = Store(None)
+
+    def _stop_watchers(self) -> None:
+        while self._watchers:
+            self._watchers.pop().stop()
+
+    # -- what it says --------------------------------------------------------------------------------------------------
 
     def status(self) -> Watermark:
-        """Return which snapshot of the code the index describes."""
+        """Return which snapshot of the code the index describes, compared with the tree as it is now."""
+        changed = self.store.layout is not None and self.is_changed()
         with self.store.read() as view:
-            return self._watermark(view)
+            return self._watermark(view, changed=changed)
 
     def gaps(self) -> list[Gap]:
         """Return what the walk met that is not in the index."""
@@ -87,15 +193,13 @@ class Codebase:
 
         Raises:
             QueryError: The question or an argument cannot be used.
+            IndexDamaged: The index turned out to be damaged; a refresh builds it anew.
         """
         check_arguments(top_k, mode)
         if not query.strip():
             raise EmptyQuery("The query is empty.")
         chosen = filters if isinstance(filters, Filters) else Filters.parse(filters)
-        with self.store.read() as view:
-            answer = Searcher(view, DiskTexts(self.gate), self.embedder).search(query, top_k, mode, chosen, vector)
-            reasons = [*answer.degraded_reasons, *self.store.repairs]
-            return SearchResult(answer.hits, bool(reasons), reasons, self._watermark(view), answer.empty_reason)
+        return self._answer(lambda searcher: searcher.search(query, top_k, mode, chosen, vector))
 
     def related(self, path: str, line: int, top_k: int = 5) -> SearchResult:
         """Return the neighbours of the code at a line: places that share its rarest words, or its meaning.
@@ -111,17 +215,39 @@ class Codebase:
         """
         check_arguments(top_k, "all")
         relative = relative_path(path, self.root)
-        with self.store.read() as view:
-            file = view.catalog.files().get(relative)
+
+        def ask(searcher: Searcher) -> Answer:
+            catalog = searcher.view.catalog
+            file = catalog.files().get(relative)
             if file is None:
                 raise FileNotIndexed(f"{relative!r} is not in the index.")
-            chunks = view.catalog.file_chunks([file.id])
-            chunk = next((c for c in chunks if c.start_line <= line <= c.end_line), None)
+            chunk = next((c for c in catalog.file_chunks([file.id]) if c.start_line <= line <= c.end_line), None)
             if chunk is None:
                 raise InvalidArgument(f"No code of {relative!r} is at line {line}.")
-            answer = Searcher(view, DiskTexts(self.gate), self.embedder).related(chunk, top_k)
-            reasons = [*answer.degraded_reasons, *self.store.repairs]
-            return SearchResult(answer.hits, bool(reasons), reasons, self._watermark(view), answer.empty_reason)
+            return searcher.related(chunk, top_k)
+
+        return self._answer(ask)
+
+    def _answer(self, ask: Callable[[Searcher], Answer]) -> SearchResult:
+        """Ask one generation, and say which it was and how far the answer can be trusted."""
+        if self.auto:
+            self._refresh_before_answer()
+        try:
+            with self.store.read() as view:
+                commit = view.meta.get("commit", "")
+                stamp_of = partial(self.tree.stamp_of, commit=commit)
+                texts = DiskTexts(self.tree.gate_at(commit), self._texts, stamp_of)
+                answer = ask(Searcher(view, texts, self.embedder))
+                mark = self._watermark(view, changed=texts.has_moved)
+                reasons = [*answer.degraded_reasons, *self.store.repairs]
+                if self.revision and mark.state == "stale":
+                    reasons.append("revision_moved")
+                return SearchResult(answer.hits, bool(reasons), reasons, mark, answer.empty_reason)
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError:
+            self.store.repair()
+            raise IndexDamaged("The index was damaged and has been emptied.", suggestion="Refresh it.") from None
 
     def pack(
         self,
@@ -156,29 +282,43 @@ class Codebase:
             commit=mark.commit,
         )
 
-    def _watermark(self, view: View) -> Watermark:
+    def _watermark(self, view: View, *, changed: bool) -> Watermark:
         meta = view.meta
         files, chunks = view.catalog.counts()
         model = self.embedder.model_id if self.embedder else ""
-        share = len(view.vectors(model).rows) / chunks if model and chunks else 0.0
-        state = "current" if meta.get("stamp") else "indexing"
-        if view.lexical is None or (model and share < 1.0 and chunks):
-            state = "partial"
+        share = self._embedded_share(view, chunks)
         return Watermark(
-            generation=view.generation, state=state, commit=meta.get("commit", ""), branch=meta.get("branch", ""),
-            dirty_digest=meta.get("tree_digest", ""), scanned_at=meta.get("scanned_at", ""), files=files, chunks=chunks,
-            gaps=count_gaps(view.catalog.gaps()), parser_fingerprint=meta.get("fingerprint", ""),
+            generation=view.generation, state=self._state(view, share, changed), commit=meta.get("commit", ""),
+            branch=meta.get("branch", ""), dirty_digest=meta.get("tree_digest", ""),
+            scanned_at=max(meta.get("scanned_at", ""), self.store.verified_at if meta.get("stamp") else ""), files=files,
+            chunks=chunks, gaps=json.loads(meta.get("gaps", "{}")), parser_fingerprint=meta.get("fingerprint", ""),
             embedding_model=model, embedded_share=round(share, 4),
         )  # fmt: skip
 
+    def _embedded_share(self, view: View, chunks: int) -> float:
+        if self.embedder is None or not chunks:
+            return 0.0
+        if is_embedded(view.meta, self.embedder.model_id):
+            return 1.0
+        return view.catalog.embedded_chunks(self.embedder.model_id) / chunks
+
+    def _state(self, view: View, share: float, changed: bool) -> str:
+        """Return the state: what went wrong comes before what is old, and that before what is incomplete."""
+        meta = view.meta
+        if self.store.failure or meta.get("failed"):
+            return "failed"
+        if not meta.get("stamp"):
+            return "indexing"
+        head = self.tree.head()
+        if changed or (head.commit, head.branch) != (meta.get("commit", ""), meta.get("branch", "")):
+            return "stale"
+        if view.lexical is None or (self.embedder is not None and share < 1.0 and view.catalog.counts()[1]):
+            return "partial"
+        return "current"
+
     def close(self) -> None:
-        """Close the index."""
+        """Stop the watchers and close the index."""
+        self._stop_watchers()
+        if isinstance(self.tree, RevisionTree):
+            self.tree.close()
         self.store.close()
-
-
-def skip_folder(root: Path, cache_dir: str | os.PathLike[str] | None) -> tuple[Path, ...]:
-    """Return the cache folder if it lies inside the root, so that an index never reads itself."""
-    if cache_dir is None:
-        return ()
-    folder = Path(cache_dir).expanduser().resolve()
-    return (folder,) if folder.is_relative_to(root) and folder != root else ()

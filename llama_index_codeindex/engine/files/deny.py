@@ -19,12 +19,15 @@ _NAMES = frozenset(
     signing.properties token.json .token .tokens .api_key .apikey .accesstoken .access_token credential credentials
     .bash_history .zsh_history .sh_history .python_history .psql_history .mysql_history .sqlite_history .irb_history
     .node_repl_history .rediscli_history .lesshst .esmtprc .smbcredentials .pgpassfile .databrickscfg .snowsql
-    .secrets.baseline .doppler.yaml .sentryclirc .cloudflared.json application_default_credentials.json
+    credentials.tfrc.json adc.json rootkey.csv auth.token wallet.dat htpasswd chap-secrets pap-secrets wpa_supplicant.conf
+    private_key privatekey privkey token.txt api_key.txt api-key.txt apikey.txt access_token.txt auth_token.txt password.txt
+    secring.gpg .passwd-s3fs .vault_token .yarnrc.private .secrets.baseline .doppler.yaml .sentryclirc .cloudflared.json
+    application_default_credentials.json
     """.split()
 )
 
 # What a secret-holding file of such a stem ends in; source and prose of the same stem (`secrets.py`, `.md`) is read.
-_STEMS = frozenset("secret secrets credential credentials passwords passwd".split())
+_STEMS = frozenset("secret secrets credential credentials passwords passwd private_key private-key privatekey".split())
 _DATA_SUFFIXES = frozenset("yaml yml json toml ini cfg conf properties env xml txt csv enc kdb db plist tfvars".split())
 
 _SUFFIXES = tuple(
@@ -38,6 +41,7 @@ _SUFFIXES = tuple(
 # Samples that a repository ships on purpose. What they hold is still searched for key material.
 _SAMPLE = re.compile(
     r"[.\-_](?:example|sample|template|tmpl|dist|defaults?|schema)s?$|^(?:example|sample|template)[.\-_]"
+    r"|[.\-_](?:example|sample|template|tmpl|dist|schema)s?\.(?:ya?ml|json|toml|ini|env|properties|txt|cfg|conf|xml|tfvars)$"
 )
 
 _PATTERNS = re.compile(
@@ -47,11 +51,13 @@ _PATTERNS = re.compile(
     | [^.]+[-_.](?:rsa|dsa|ecdsa|ed25519)                   # deploy_rsa; with a suffix it is source (sign_rsa.go)
     | ssh_host_[a-z0-9]+_key
     | client[-_]?secrets?(?:[-_.].*)?\.json
-    | .*service[-_]?account.*\.json | .*firebase-adminsdk.*\.json
+    | (?:.*[-_.])?service[-_]?account
+      (?:[-_.]?(?:keys?|file|credentials?|creds|secret|token|prod(?:uction)?|dev|staging|\d+))*\.json
+    | (?:.*-)?firebase-adminsdk(?:-.*)?\.json | (?:sa|gcp|gcs|gcloud|google)[-_]?(?:service[-_]?)?key\.json
     | secrets?[-_.][^.]+\.(?:ya?ml|json|toml|ini|env|properties)  # secrets.production.yaml
     | \.secrets\..+ | .*\.tfstate\..+
     | (?:aws|gcp|gcloud|azure|google|oauth|db|database|api)[-_]?(?:credentials|secrets)\.(?:json|ya?ml|ini|csv|txt|toml)
-    | .*_history\.(?:ba|z)sh | rootkey\.csv | accesskeys?\.csv
+    | (?:.*[-_])?(?:accesskeys?|rootkey|credentials)\.csv | wg\d+\.conf
     """,
     re.VERBOSE,
 )
@@ -59,6 +65,7 @@ _PATTERNS = re.compile(
 _BELOW: dict[str, re.Pattern[str]] = {
     # ~/.config/gcloud and the like are committed by mistake as whole folders.
     ".aws": re.compile(r"credentials.*|config"),
+    ".bundle": re.compile(r"config"),
     ".azure": re.compile(r".*\.json|.*\.bin"),
     ".cargo": re.compile(r"credentials(?:\.toml)?"),
     ".composer": re.compile(r"auth\.json"),
@@ -77,19 +84,36 @@ _BELOW: dict[str, re.Pattern[str]] = {
     "hub": re.compile(r"hosts\.yml"),
 }
 
-_BACKUP = re.compile(r"(?:\.(?:bak|backup|old|orig|save|saved|swp|swo|tmp|copy|\d{1,2})|~)$")
+# What editors, browsers and people add to a name: `id_rsa.bak`, `.env~`, `credentials (1).json`, `.env copy`.
+_BACKUP = re.compile(
+    r"(?:\.(?:bak|backup|old|orig|save|saved|swp|swo|tmp|copy|\d{1,2})|~|[. ]+|[ _-]+(?:copy|backup|\(\d+\)))$"
+)
+_COPY = re.compile(r"(?: \(\d+\)| - copy| copy(?: \d+)?)(?=\.[^.]+$)")
+
+# Of these suffixes nothing is denied, whatever its stem: most files of a repository are decided by this alone.
+_SOURCE_SUFFIXES = frozenset(
+    """
+    py pyi js jsx mjs cjs ts tsx vue svelte java kt kts scala go rs c h cc cpp cxx hpp hh cs fs vb swift m mm rb php pl pm
+    lua ex exs erl hs ml clj dart jl r sh bash zsh ps1 sql css scss less html htm md rst adoc proto graphql gradle cmake
+    """.split()
+)
 
 
 def is_denied(path: str) -> bool:
     """Say whether a file of this relative POSIX path is never read."""
+    name = path[path.rfind("/") + 1 :]
+    if name[0:1] not in (".", "#") and name[name.rfind(".") + 1 :] in _SOURCE_SUFFIXES and "." in name:
+        return False
     *folders, name = path.lower().rsplit("/", 2)[-2:]
     folder = folders[0] if folders else ""
     if name.startswith(".") and name.endswith((".swp", ".swo")) and is_denied_name(name[1:-4], folder):
         return True  # vim's swap file of `.env` is `..env.swp`; of `id_rsa`, `.id_rsa.swp`
+    if name.startswith(("#", ".#")):  # Emacs: `#.env#`, `.#.env`
+        name = name.lstrip(".").strip("#")
     while True:
         if is_denied_name(name, folder):
             return True
-        shorter = _BACKUP.sub("", name)
+        shorter = _BACKUP.sub("", _COPY.sub("", name))
         if shorter == name or not shorter:
             return False
         name = shorter
@@ -107,6 +131,8 @@ def is_denied_name(name: str, folder: str = "") -> bool:
     if name.endswith(_SUFFIXES) and not name.endswith((".pub", ".pub.key")):
         return True
     stem, _, suffix = name.rpartition(".")
+    if suffix in _SOURCE_SUFFIXES and not name.startswith("."):
+        return False
     if stem.lstrip(".") in _STEMS and suffix in _DATA_SUFFIXES:
         return True
     return _PATTERNS.fullmatch(name) is not None

@@ -7,15 +7,29 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
-from llama_index_codeindex.engine.errors import FileDenied, PathOutsideRoot, action
+from llama_index_codeindex.engine.errors import FileDenied, FileNotIndexed, PathOutsideRoot, action
 from llama_index_codeindex.engine.files.decode import decode
 from llama_index_codeindex.engine.files.deny import is_denied
-from llama_index_codeindex.engine.files.jail import open_inside, relative_path
+from llama_index_codeindex.engine.files.jail import (
+    LinkOnTheWay,
+    NotAFile,
+    clean_path,
+    link_reason,
+    open_inside,
+    relative_path,
+)
+from llama_index_codeindex.engine.files.notebook import cell_sources
 from llama_index_codeindex.engine.files.redact import redact
 from llama_index_codeindex.engine.model import Gap, Source
+
+# Raised with every change to what the gate makes of the same bytes: decoding, redaction, notebooks. An index whose texts
+# passed an older gate is rebuilt, because a secret that only the newer one knows may be in it.
+GATE_VERSION = 2
 
 # The largest file read. Hand-written source above 1 MB is hardly ever seen; tables, dumps and bundles are.
 MAX_FILE_BYTES = 1_000_000
@@ -42,17 +56,36 @@ class Gate:
     def read(self, path: str) -> Source | Gap:
         """Return the source at a relative path, or the gap it leaves. Never raises for what a file may be."""
         try:
-            if is_denied(path):
+            if is_denied(clean_path(path)):
                 return Gap(path, "denied")
             with os.fdopen(open_inside(self.root, path), "rb") as file:
+                if self._is_linked_secret(path, os.fstat(file.fileno())):
+                    return Gap(path, "denied", "a hard link to a denied file")
                 data = file.read(self.max_file_bytes + 1)
         except PathOutsideRoot:
             return Gap(path, "link_outside")
+        except LinkOnTheWay:
+            return Gap(path, link_reason(str(self.root), str(self.root / path)))
+        except NotAFile as error:
+            return Gap(path, "unreadable" if error.is_folder else "special_file", str(error))
         except OSError as error:
-            return Gap(path, "unreadable", error.strerror or "not a regular file")
+            return Gap(path, "unreadable", error.strerror or "")
+        except ValueError:  # a lone surrogate, which no file system takes
+            return Gap(path, "undecodable", "its name is not text")
         if len(data) > self.max_file_bytes:
             return Gap(path, "too_large", f"more than {self.max_file_bytes} bytes")
         return make_source(path, data)
+
+    def _is_linked_secret(self, path: str, status: os.stat_result) -> bool:
+        """Say whether a file is a denied file of its own folder or the root's under a second name.
+
+        The walk knows all denied files it met and so finds the others too; this holds where no walk went before.
+        """
+        if status.st_nlink < 2:
+            return False
+        identity = (status.st_dev, status.st_ino)
+        folders = {self.root, (self.root / path).parent}
+        return any(identity in _denied_identities(folder, folder.stat().st_mtime_ns) for folder in folders)
 
     def require(self, path: str) -> Source:
         """Return the source at a path that a caller names, in any spelling.
@@ -60,6 +93,7 @@ class Gate:
         Raises:
             PathOutsideRoot: The path leaves the root.
             FileDenied: The file is never read: it may hold secrets, is binary, or is too large.
+            FileNotIndexed: There is no such file, or the system refuses it.
         """
         relative = relative_path(path, self.root)
         found = self.read(relative)
@@ -67,10 +101,23 @@ class Gate:
             return found
         if found.reason == "link_outside":
             raise PathOutsideRoot(f"The path to {PurePosixPath(relative).name!r} leaves the root.")
+        if found.reason == "unreadable":
+            raise FileNotIndexed(f"{relative!r} cannot be read: {found.detail or 'unknown reason'}.")
         raise FileDenied(
             f"{relative!r} is not read: {found.reason.replace('_', ' ')}.",
             next_action=action("search_code", query=PurePosixPath(relative).stem or relative),
         )
+
+
+@lru_cache(maxsize=64)
+def _denied_identities(folder: Path, _mtime_ns: int) -> frozenset[tuple[int, int]]:
+    """Return device and number of the denied files in a folder, as of its last change."""
+    found = set()
+    for name in os.listdir(folder):
+        if is_denied(f"{folder.name}/{name}"):
+            status = os.lstat(folder / name)
+            found.add((status.st_dev, status.st_ino))
+    return frozenset(found)
 
 
 def make_source(path: str, data: bytes) -> Source | Gap:
@@ -81,6 +128,11 @@ def make_source(path: str, data: bytes) -> Source | Gap:
     text, encoding = decoded
     if _is_minified(path, text):
         return Gap(path, "minified")
+    if path.lower().endswith(".ipynb"):
+        sources = cell_sources(text)
+        if sources is None:
+            return Gap(path, "not_evaluated", "not a notebook")
+        text = sources
     text, redactions = redact(text)
     return Source(path, text, hashlib.sha256(data).hexdigest(), encoding, redactions)
 
@@ -89,6 +141,6 @@ def _is_minified(path: str, text: str) -> bool:
     name = PurePosixPath(path.lower())
     if name.suffix not in _BUNDLED:
         return False
-    if name.stem.endswith((".min", "-min", ".bundle")) and len(text) > _MINIFIED_LINE:
+    if re.fullmatch(r".+(?:\.min|-min|\.bundle)", name.stem) and len(text) > _MINIFIED_LINE:
         return True
     return len(text) > _MINIFIED_BYTES and len(text) > _MINIFIED_LINE * (text.count("\n") + 1)

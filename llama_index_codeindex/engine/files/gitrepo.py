@@ -1,7 +1,7 @@
 """What the files need to know of a git repository, read from its own files wherever that is exact.
 
 Only two facts need git itself: its configuration (includes and conditions are git's business) and an index in a
-format this reader does not know. Where git is missing, the defaults hold.
+form that this reader does not know. Where git is missing, the defaults hold.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ import os
 import struct
 import subprocess
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 _GITLINK = 0o160000
+_MODES = frozenset((0o100000, 0o120000, _GITLINK))  # files, links, submodules
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +28,16 @@ class Repository:
 
     @property
     def is_linked_worktree(self) -> bool:
-        """Whether this is a worktree of another checkout."""
-        return self.git_dir.parent.name == "worktrees"
+        """Whether this is a worktree of another checkout, or was one before that was moved away."""
+        if self.git_dir != self.common_dir:
+            return True
+        return self.git_dir.parent.name == "worktrees" and not self.is_valid
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether git would take it for a repository."""
+        has_folders = (self.common_dir / "objects").is_dir() and (self.common_dir / "refs").is_dir()
+        return has_folders and os.path.lexists(self.git_dir / "HEAD")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +66,7 @@ class Head:
 
 
 def open_repository(top: Path) -> Repository | None:
-    """Return the repository whose work tree starts at `top`, or None."""
+    """Return what the `.git` entry in `top` names, valid or not, or None if there is no such entry."""
     marker = top / ".git"
     if marker.is_dir():
         return Repository(top, marker, marker)
@@ -76,31 +86,36 @@ def open_repository(top: Path) -> Repository | None:
 
 
 def find_repository(folder: Path) -> Repository | None:
-    """Return the repository that `folder` lies in, searching upwards."""
+    """Return the repository that `folder` lies in, searching upwards as git does, past what is no repository."""
     for candidate in (folder, *folder.parents):
         repository = open_repository(candidate)
-        if repository is not None:
+        if repository is not None and repository.is_valid:
             return repository
     return None
 
 
-def read_settings(repository: Repository | None) -> Settings:
-    """Return git's settings for a repository, or the user's own where there is none."""
-    values = _git_config(repository)
+def read_settings(repository: Repository | None, root: Path) -> Settings:
+    """Return git's settings for a repository, or the user's own for a root without one."""
+    values = _git_config(repository, root)
     excludes = values.get("core.excludesfile")
     if excludes is None:
-        home = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
-        excludes = str(Path(home) / "git" / "ignore")
-    path = Path(excludes).expanduser() if excludes else None
-    if path is not None and not path.is_absolute() and repository is not None:
-        path = repository.top / path
+        home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+        excludes = os.path.join(home, "git", "ignore")
+    try:
+        path = Path(excludes).expanduser() if excludes else None
+    except RuntimeError:  # there is no home folder
+        path = None
+    if path is not None and not path.is_absolute():
+        path = (repository.top if repository else root) / path
     return Settings(path, values.get("core.ignorecase", "false").lower() in ("true", "yes", "on", "1", ""))
 
 
-def _git_config(repository: Repository | None) -> dict[str, str]:
+def _git_config(repository: Repository | None, root: Path) -> dict[str, str]:
     """Return the `core.*` settings, by lower-case key; empty where git is missing."""
     where = ["--git-dir", str(repository.git_dir)] if repository else []
-    output = run_git([*where, "config", "--null", "--get-regexp", r"^core\.(excludesfile|ignorecase)$"])
+    # Without a repository the working folder matters: it must not lie in another one.
+    cwd = None if repository else root
+    output = run_git([*where, "config", "--null", "--get-regexp", r"^core\.(excludesfile|ignorecase)$"], cwd)
     values: dict[str, str] = {}
     for entry in (output or b"").split(b"\0"):
         key, _, value = entry.partition(b"\n")
@@ -112,8 +127,8 @@ def _git_config(repository: Repository | None) -> dict[str, str]:
 def run_git(arguments: list[str], cwd: Path | None = None) -> bytes | None:
     """Run git read-only and return what it prints, or None if it is missing or fails."""
     # GIT_DIR and its like would answer for another repository than the one asked about.
-    kept = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k in kept}
+    # What configures git itself is kept.
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k.startswith("GIT_CONFIG_")}
     environment["GIT_OPTIONAL_LOCKS"] = "0"
     try:
         done = subprocess.run(
@@ -132,42 +147,56 @@ def read_tracked(repository: Repository) -> Tracked:
         return Tracked()
     except OSError:
         return Tracked(problem="the git index cannot be read")
-    try:
-        return _parse_index(data)
-    except (ValueError, struct.error, IndexError):
-        return _tracked_by_git(repository)
+    for hash_bytes in (20, 32):  # SHA-1, SHA-256
+        try:
+            return _parse_index(data, hash_bytes)
+        except (ValueError, struct.error, IndexError):
+            continue
+    return _tracked_by_git(repository)
 
 
-def _parse_index(data: bytes) -> Tracked:
+def _parse_index(data: bytes, hash_bytes: int) -> Tracked:
     """Parse index versions 2 to 4 (gitformat-index); ValueError for anything else."""
     signature, version, count = struct.unpack_from(">4sII", data)
     if signature != b"DIRC" or version not in (2, 3, 4):
         raise ValueError("unknown index format")
-    files: set[bytes] = set()
-    submodules: set[bytes] = set()
+    files: list[bytes] = []
+    submodules: list[bytes] = []
     position = 12
-    previous = b""
+    name = b""
+    fixed = 40 + hash_bytes + 2  # times, ids, size; the hash; flags
+    mode_and_flags = struct.Struct(f">24xI{fixed - 30}xH").unpack_from
     for _ in range(count):
         start = position
-        mode = int.from_bytes(data[start + 24 : start + 28], "big")
-        flags = int.from_bytes(data[start + 60 : start + 62], "big")
-        position = start + 62 + (2 if version >= 3 and flags & 0x4000 else 0)
+        mode, flags = mode_and_flags(data, start)
+        position = start + fixed + (2 if version >= 3 and flags & 0x4000 else 0)
+        length = flags & 0xFFF
         if version == 4:
             strip, position = _variable_length(data, position)
             end = data.index(b"\0", position)
-            name = previous[: len(previous) - strip] + data[position:end]
+            name = name[: len(name) - strip] + data[position:end]
             position = end + 1
         else:
-            end = data.index(b"\0", position)
+            end = position + length if length < 0xFFF else data.index(b"\0", position)
             name = data[position:end]
             position = start + ((end - start + 8) & ~7)
-        previous = name
-        if mode == 0o040000:
-            raise ValueError("sparse index")
-        (submodules if mode == _GITLINK else files).add(name)
-    if data[position : position + 4] == b"link":
+        # A wrong hash width shows here; so does a sparse index, whose entries may be folders.
+        if mode & 0o170000 not in _MODES or length != min(len(name), 0xFFF) or data[end] or not name:
+            raise ValueError("not an index of this form")
+        (submodules if mode == _GITLINK else files).append(name)
+    if b"link" in _extensions(data, position, hash_bytes):
         raise ValueError("split index")
     return Tracked(frozenset(files), frozenset(submodules))
+
+
+def _extensions(data: bytes, position: int, hash_bytes: int) -> set[bytes]:
+    """Return the signatures of the index's extensions."""
+    found = set()
+    while position + 8 <= len(data) - hash_bytes:
+        signature, size = struct.unpack_from(">4sI", data, position)
+        found.add(signature)
+        position += 8 + size
+    return found
 
 
 def _variable_length(data: bytes, position: int) -> tuple[int, int]:
@@ -183,7 +212,8 @@ def _variable_length(data: bytes, position: int) -> tuple[int, int]:
 
 
 def _tracked_by_git(repository: Repository) -> Tracked:
-    output = run_git(["ls-files", "-z", "--stage"], cwd=repository.top)
+    # A repository's own configuration may name a program for git to start; it must not.
+    output = run_git(["-c", "core.fsmonitor=false", "ls-files", "-z", "--stage"], cwd=repository.top)
     if output is None:
         return Tracked(problem="the git index is of a form only git reads, and git is missing")
     files: set[bytes] = set()
@@ -226,21 +256,21 @@ def _first_line(path: Path) -> str:
         return ""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Boundary:
     """What a `.git` entry inside the walked tree means for the folder that holds it."""
 
-    kind: str  # "worktree", "submodule" or "repository"
-    repository: Repository | None = field(default=None)
+    kind: Literal["worktree", "submodule", "repository"]
+    repository: Repository
 
 
-def read_boundary(folder: Path) -> Boundary:
-    """Classify a folder below the root that has a `.git` entry of its own."""
+def read_boundary(folder: Path) -> Boundary | None:
+    """Classify a folder below the root that has a `.git` entry; None if git sees no repository there."""
     repository = open_repository(folder)
     if repository is None:
-        return Boundary("repository")
+        return None
     if repository.is_linked_worktree:
         return Boundary("worktree", repository)
     if "modules" in repository.git_dir.parts and repository.git_dir.name != ".git":
         return Boundary("submodule", repository)
-    return Boundary("repository", repository)
+    return Boundary("repository", repository) if repository.is_valid else None

@@ -1,16 +1,17 @@
 """Ignore rules with git's own meaning: parsing, bases, precedence, excluded parents.
 
-A rule list keeps its order, because the last rule that matches decides. Most rules are plain names or `*.suffix`;
-these are found through a dictionary, and only the others cost a regular expression.
+A rule list keeps its order, because the last rule that matches decides. Every path of a walk asks every list, so a
+list is arranged for that question: names, `*.suffix` and literal paths are found through dictionaries, and the other
+patterns are tried one by one only after a joint expression has said that one of them matches.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from llama_index_codeindex.engine.files.wildmatch import compile_wildmatch, literal_length
+from llama_index_codeindex.engine.files.wildmatch import compile_expression, is_plain, literal_length, translate
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -19,24 +20,105 @@ _BOM = b"\xef\xbb\xbf"
 class Rule:
     """One line of an ignore file.
 
-    `by_path` holds whether the pattern has a slash and so is matched against the path below the list's base, after
-    the literal `prefix`; else the base name alone is matched.
+    `by_path` holds whether the pattern has a slash and so is matched against the path below the list's base; else the
+    base name alone is matched. `expression` is None where `literal` is the whole pattern.
     """
 
     negated: bool
     only_directories: bool
     by_path: bool
-    prefix: bytes
-    expression: re.Pattern[bytes] | None  # None: `prefix` is the whole pattern
+    literal: bytes
+    expression: bytes | None
 
-    def matches(self, path_below: bytes, name: bytes, is_dir: bool) -> bool:
-        """Say whether the rule matches a path below the list's base."""
-        if self.only_directories and not is_dir:
+    @property
+    def suffix(self) -> bytes:
+        """The suffix with its dot, if the pattern is `*.suffix`, else nothing."""
+        is_suffix = not self.by_path and self.literal.startswith(b"*.") and self.literal.rfind(b".") == 1
+        return self.literal[1:] if is_suffix and literal_length(self.literal[1:]) == len(self.literal) - 1 else b""
+
+
+def parse_rule(line: bytes, *, ignore_case: bool = False) -> Rule | None:
+    """Return the rule of one pattern line, or None when it can match nothing."""
+    negated = line.startswith(b"!")
+    pattern = line[negated:]
+    only_directories = pattern.endswith(b"/")
+    pattern = pattern[: len(pattern) - only_directories]
+    by_path = b"/" in pattern
+    if ignore_case:
+        pattern = pattern.lower()
+    if by_path:
+        pattern = pattern.removeprefix(b"/")
+    length = literal_length(pattern)
+    if length == len(pattern):
+        return Rule(negated, only_directories, by_path, pattern, None)
+    # git compares the literal start byte by byte and hands only the rest to wildmatch.
+    prefix = pattern[:length] if by_path else b""
+    expression = translate(pattern[len(prefix) :], path=by_path)
+    if expression is None:
+        return None
+    return Rule(negated, only_directories, by_path, pattern, re.escape(prefix) + expression)
+
+
+class _Table:
+    """The rules of one list that can match a file, or those that can match a folder, by their place in the list."""
+
+    __slots__ = ("_fold", "_names", "_others", "_paths", "_screens", "_suffixes")
+
+    def __init__(self, rules: Sequence[Rule | None], *, ignore_case: bool) -> None:
+        self._fold = ignore_case
+        self._names: dict[bytes, int] = {}
+        self._suffixes: dict[bytes, int] = {}
+        self._paths: dict[bytes, int] = {}
+        self._others: list[tuple[int, bool, bytes]] = []
+        for index, rule in enumerate(rules):
+            if rule is None:
+                continue
+            if rule.expression is None:
+                (self._paths if rule.by_path else self._names)[rule.literal] = index
+            elif rule.suffix:
+                self._suffixes[rule.suffix] = index
+            else:
+                self._others.append((index, rule.by_path, rule.expression))
+        self._others.reverse()
+        self._screens = (self._screen(by_path=False), self._screen(by_path=True))
+
+    def _screen(self, *, by_path: bool) -> re.Pattern[bytes] | bool | None:
+        """Return one expression for all patterns of a kind; False if there is none, None if they cannot be joined."""
+        found = [expression for _, is_path, expression in self._others if is_path == by_path]
+        if not found:
             return False
-        subject = path_below if self.by_path else name
-        if self.expression is None:
-            return subject == self.prefix
-        return subject.startswith(self.prefix) and self.expression.fullmatch(subject, len(self.prefix)) is not None
+        if not all(is_plain(expression) for expression in found):
+            return None
+        return compile_expression(b"|".join(b"(?:" + expression + b")" for expression in found), self._fold)
+
+    def last_match(self, below: bytes, name: bytes) -> int:
+        """Return the index of the last rule that matches, or -1."""
+        best = self._names.get(name, -1)
+        if self._suffixes:
+            best = max(best, self._suffixes.get(name[name.rfind(b".") :], -1))
+        if self._paths:
+            best = max(best, self._paths.get(below, -1))
+        if self._others:
+            candidates = [_may_match(screen, text) for screen, text in zip(self._screens, (name, below), strict=True)]
+            if any(candidates):
+                return self._try_others(below, name, best, candidates)
+        return best
+
+    def _try_others(self, below: bytes, name: bytes, best: int, candidates: list[bool]) -> int:
+        for index, by_path, expression in self._others:
+            if index < best:
+                break
+            if candidates[by_path]:
+                matcher = compile_expression(expression, self._fold)
+                if matcher.fullmatch(below if by_path else name):
+                    return index
+        return best
+
+
+def _may_match(screen: re.Pattern[bytes] | bool | None, text: bytes) -> bool:
+    if screen is False:
+        return False
+    return not isinstance(screen, re.Pattern) or screen.fullmatch(text) is not None
 
 
 class RuleList:
@@ -48,49 +130,20 @@ class RuleList:
         ignore_case: git's `core.ignorecase`.
     """
 
-    __slots__ = ("_by_name", "_fold", "_others", "_suffixes", "base", "rules")
+    __slots__ = ("_fold", "_for_files", "_for_folders", "_start", "base", "rules")
 
     def __init__(self, data: bytes, base: bytes = b"", *, ignore_case: bool = False) -> None:
         self.base = base
+        self._start = len(base)
         self._fold = ignore_case
-        self.rules: list[Rule] = []
-        self._by_name: dict[bytes, list[int]] = {}
-        self._suffixes: dict[bytes, list[int]] = {}
-        self._others: list[int] = []
-        for line in _lines(data):
-            self._add(line)
+        parsed = (parse_rule(line, ignore_case=ignore_case) for line in pattern_lines(data))
+        self.rules: list[Rule] = [rule for rule in parsed if rule is not None]
+        self._for_folders = _Table(self.rules, ignore_case=ignore_case)
+        files = [None if rule.only_directories else rule for rule in self.rules]
+        self._for_files = _Table(files, ignore_case=ignore_case)
 
     def __bool__(self) -> bool:
         return bool(self.rules)
-
-    def _add(self, pattern: bytes) -> None:
-        negated = pattern.startswith(b"!")
-        pattern = pattern[negated:]
-        only_directories = pattern.endswith(b"/")
-        pattern = pattern[: len(pattern) - only_directories]
-        by_path = b"/" in pattern
-        if self._fold:
-            pattern = pattern.lower()
-        index = len(self.rules)
-        if by_path and pattern.startswith(b"/"):
-            pattern = pattern[1:]
-        literal = literal_length(pattern)
-        if literal == len(pattern):
-            rule = Rule(negated, only_directories, by_path, pattern, None)
-            slot = self._others if by_path else self._by_name.setdefault(pattern, [])
-        else:
-            # git compares the literal start byte by byte and hands only the rest to wildmatch.
-            prefix = pattern[:literal] if by_path else b""
-            expression = compile_wildmatch(pattern[len(prefix) :], path=by_path, ignore_case=self._fold)
-            if expression is None:
-                return
-            rule = Rule(negated, only_directories, by_path, prefix, expression)
-            is_suffix = not by_path and pattern.startswith(b"*.") and literal_length(pattern[1:]) == len(pattern) - 1
-            # The dictionary is asked for the text after the last dot only.
-            is_suffix = is_suffix and pattern.rfind(b".") == 1
-            slot = self._suffixes.setdefault(pattern[1:], []) if is_suffix else self._others
-        self.rules.append(rule)
-        slot.append(index)
 
     def verdict(self, path: bytes, name: bytes, is_dir: bool) -> bool | None:
         """Return True if the last matching rule ignores the path, False if it re-admits it, None if none matches.
@@ -102,34 +155,14 @@ class RuleList:
         """
         if self._fold:
             path, name = path.lower(), name.lower()
-        best = -1
-        for index in reversed(self._by_name.get(name, ())):
-            if not self.rules[index].only_directories or is_dir:
-                best = index
-                break
-        if self._suffixes:
-            dot = name.rfind(b".")
-            for index in reversed(self._suffixes.get(name[dot:], ()) if dot >= 0 else ()):
-                if index < best:
-                    break
-                if not self.rules[index].only_directories or is_dir:
-                    best = index
-                    break
-        below = path[len(self.base) :]
-        for index in reversed(self._others):
-            if index < best:
-                break
-            if self.rules[index].matches(below, name, is_dir):
-                best = index
-                break
-        return None if best < 0 else not self.rules[best].negated
+        table = self._for_folders if is_dir else self._for_files
+        index = table.last_match(path[self._start :], name)
+        return None if index < 0 else not self.rules[index].negated
 
 
-def _lines(data: bytes) -> Iterable[bytes]:
+def pattern_lines(data: bytes) -> Iterable[bytes]:
     """Yield the pattern lines of an ignore file as git reads them."""
-    if data.startswith(_BOM):
-        data = data[len(_BOM) :]
-    for line in data.split(b"\n"):
+    for line in data.removeprefix(_BOM).split(b"\n"):
         if line.startswith(b"#"):
             continue
         line = line.removesuffix(b"\r").split(b"\0", 1)[0]
@@ -140,6 +173,8 @@ def _lines(data: bytes) -> Iterable[bytes]:
 
 def _without_trailing_spaces(line: bytes) -> bytes:
     """Drop trailing spaces unless a backslash escapes them; tabs stay, as in git."""
+    if not line.endswith(b" "):
+        return line
     end = 0
     position = 0
     while position < len(line):
@@ -178,9 +213,10 @@ class RuleStack:
 
     def ignored(self, path: bytes, name: bytes, is_dir: bool) -> bool:
         """Say whether a path, none of whose parents is ignored, is ignored itself."""
-        own = self.own_verdict(path, name, is_dir)
-        if own is not None:
-            return own
+        for rules in self._own:
+            verdict = rules.verdict(path, name, is_dir)
+            if verdict is not None:
+                return verdict
         for rules in self._git:
             verdict = rules.verdict(path, name, is_dir)
             if verdict is not None:

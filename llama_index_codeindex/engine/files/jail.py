@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from llama_index_codeindex.engine.errors import (
@@ -13,6 +14,8 @@ from llama_index_codeindex.engine.errors import (
     RootTooBroad,
     action,
 )
+from llama_index_codeindex.engine.files.deny import is_denied
+from llama_index_codeindex.engine.model import GapReason
 
 
 def resolve_root(root: str | os.PathLike[str], *, allow_broad: bool = False) -> Path:
@@ -50,56 +53,154 @@ def relative_path(path: str, root: Path | None = None) -> str:
 
     Windows separators are accepted, and so is an absolute path that lies inside the root.
 
+    Args:
+        path: The path, as a person or a model may spell it.
+        root: The resolved root, where absolute paths are to be accepted.
+
     Raises:
         PathOutsideRoot: The spelling leaves the root.
     """
-    if root is not None and Path(path).is_absolute():
-        absolute = Path(os.path.normpath(path))
-        for base in (root, root.resolve()):
-            if absolute.is_relative_to(base):
-                return absolute.relative_to(base).as_posix()
-        raise _outside(absolute.name)
+    if root is not None and "\0" not in path and Path(path).is_absolute():
+        return _below(Path(os.path.normpath(path)), root)
     windows = PureWindowsPath(path)
-    if "\0" in path or windows.drive or windows.root or PurePosixPath(path).is_absolute():
+    # `C:x` alone is a file name that POSIX allows.
+    has_drive = bool(windows.drive) and (os.name == "nt" or bool(windows.root))
+    if "\0" in path or has_drive or windows.root or PurePosixPath(path).is_absolute():
         raise _outside(windows.name)
-    # On POSIX a backslash may be part of a name; only there is it kept, and only if it separates nothing upwards.
-    parts = windows.parts if os.name == "nt" or ".." in windows.parts else PurePosixPath(path).parts
+    if os.name == "nt" or ".." in windows.parts or _names_windows_style(path, windows, root):
+        return _join(windows.parts, windows.name)
+    return _join(PurePosixPath(path).parts, windows.name)
+
+
+def _names_windows_style(path: str, windows: PureWindowsPath, root: Path | None) -> bool:
+    """Say whether, on POSIX, the backslashes of a path separate, and are not parts of a name."""
+    if root is None or "\\" not in path:
+        return False
+    try:
+        return not os.path.lexists(root / path) and os.path.lexists(root.joinpath(*windows.parts))
+    except ValueError:
+        return False
+
+
+def _join(parts: Iterable[str], name: str) -> str:
     clean: list[str] = []
     for part in parts:
         if part == "..":
             if not clean:
-                raise _outside(windows.name)
+                raise _outside(name)
             clean.pop()
-        elif part != ".":
+        elif part not in (".", ""):
             clean.append(part)
     return "/".join(clean)
+
+
+def _below(absolute: Path, root: Path) -> str:
+    """Return an absolute path relative to the root, whichever spelling of the root it uses."""
+    # The root may have been reached through a link: then its folders are compared by where they really are.
+    for spelling in (absolute, Path(os.path.realpath(absolute.parent)) / absolute.name):
+        if spelling.is_relative_to(root):
+            return _join(spelling.relative_to(root).parts, absolute.name)
+    raise _outside(absolute.name)
+
+
+def clean_path(path: str) -> str:
+    """Return a path as the walk spells it, without `.`, `..` and empty parts.
+
+    Unlike in `relative_path`, backslashes and colons are parts of names where the system allows that.
+
+    Raises:
+        PathOutsideRoot: The spelling leaves the root.
+    """
+    if path.startswith("/") or "\0" in path or (os.name == "nt" and (":" in path or "\\" in path)):
+        raise _outside(PureWindowsPath(path).name)
+    return _join(path.split("/"), path.rsplit("/", 1)[-1])
+
+
+def link_reason(root: str, path: str) -> GapReason:
+    """Return why a link is not read: it is broken, leaves the root, names a denied file, or is an alias.
+
+    Args:
+        root: The resolved root.
+        path: The link's absolute path.
+    """
+    target = os.path.realpath(path)
+    if not os.path.exists(target):
+        return "link_broken"
+    if not _is_inside(root, target):
+        return "link_outside"
+    return "denied" if is_denied(os.path.relpath(target, root).replace(os.sep, "/")) else "link"
+
+
+def _is_inside(root: str, target: str) -> bool:
+    try:
+        return os.path.commonpath((root, target)) == os.path.normpath(root)
+    except ValueError:  # on another drive
+        return False
+
+
+class LinkOnTheWay(OSError):
+    """A part of the path is a link. The walk reads every file under its real path, so an alias is never needed."""
+
+
+class NotAFile(OSError):
+    """The path is a folder, a FIFO, a socket or a device; `is_folder` says whether the first."""
+
+    def __init__(self, *, is_folder: bool) -> None:
+        super().__init__("is a folder" if is_folder else "not a regular file")
+        self.is_folder = is_folder
 
 
 def open_inside(root: Path, path: str) -> int:
     """Open a regular file below the resolved `root` for reading and return its descriptor.
 
-    No part of the path may be a link: the walk reads every file under its real path, so an alias is never needed, and
-    one check serves both. FIFOs, sockets and devices are never opened.
+    Where the system allows it, every part is opened from the one before and never through a link, so nothing that
+    is exchanged meanwhile can lead outside. FIFOs, sockets and devices are never opened.
 
     Raises:
-        PathOutsideRoot: The path leaves the root, or a link is on the way.
-        OSError: The file cannot be opened, or is not a regular file.
+        PathOutsideRoot: The spelling leaves the root.
+        LinkOnTheWay: A part of the path is a link.
+        NotAFile: It is no regular file.
+        OSError: The file cannot be opened.
     """
-    relative = relative_path(path)
-    target = root / relative
-    real = os.path.realpath(target)
-    if os.path.normcase(real) != os.path.normcase(str(target)):
-        raise _outside(PurePosixPath(relative).name)
-    before = os.lstat(target)
+    parts = clean_path(path).split("/")
+    if os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW"):
+        return _open_by_parts(root, parts)
+    target = root.joinpath(*parts)
+    if os.path.normcase(os.path.realpath(target)) != os.path.normcase(str(target)):
+        raise LinkOnTheWay
+    return _open_file(str(target), None)
+
+
+def _open_by_parts(root: Path, parts: list[str]) -> int:
+    folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for part in parts[:-1]:
+            try:
+                inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
+            except OSError:
+                if stat.S_ISLNK(os.stat(part, dir_fd=folder, follow_symlinks=False).st_mode):
+                    raise LinkOnTheWay from None
+                raise
+            os.close(folder)
+            folder = inner
+        return _open_file(parts[-1] or ".", folder)
+    finally:
+        os.close(folder)
+
+
+def _open_file(name: str, folder: int | None) -> int:
+    before = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    if stat.S_ISLNK(before.st_mode):
+        raise LinkOnTheWay
     if not stat.S_ISREG(before.st_mode):
-        raise OSError("not a regular file")
+        raise NotAFile(is_folder=stat.S_ISDIR(before.st_mode))
     # Between the check and the open the file may be exchanged: refuse links, do not wait for a FIFO's writer.
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(target, flags)
+    descriptor = os.open(name, flags, dir_fd=folder)
     opened = os.fstat(descriptor)
     if not stat.S_ISREG(opened.st_mode) or (before.st_ino, before.st_dev) != (opened.st_ino, opened.st_dev):
         os.close(descriptor)
-        raise OSError("not a regular file")
+        raise NotAFile(is_folder=False)
     return descriptor
 
 

@@ -7,76 +7,146 @@ The file on disk is never changed, and a replacement never changes the number of
 from __future__ import annotations
 
 import re
+import string
+
+from llama_index_codeindex.engine.files.keyblocks import key_blocks
 
 MARK = "[redacted]"
 
-_KEY_BLOCK = re.compile(
-    r"-----BEGIN (?P<label>[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?)-----"
-    # To the matching end, or as far as the lines still look like a key's body.
-    r"(?:(?s:.{0,20000}?)-----END (?P=label)-----|(?:[^\S\n]*(?:\\n)?\n?[^\S\n]*[\"']?[A-Za-z0-9+/=:,\- ]{16,}[\"'\\+,;]*)*)"
-)
+# A token starts a word, or follows an escape whose last letter only seems to belong to it (`\n`, `%3D`).
+_EDGE = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
+_END = r"(?![A-Za-z0-9])"
 
-_EDGE = r"(?<![A-Za-z0-9_])"
-_TOKENS = re.compile(
-    "|".join(
-        (
-            _EDGE + r"(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}(?![0-9A-Z])",  # AWS access key id
-            r"(?i:aws_?secret_?(?:access_?)?key)[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?P<aws>[A-Za-z0-9/+=]{40})(?![A-Za-z0-9/+=])",
-            _EDGE + r"gh[pousr]_[A-Za-z0-9]{30,255}",  # GitHub
-            _EDGE + r"github_pat_[A-Za-z0-9_]{40,255}",
-            _EDGE + r"gl(?:pat|ptt|dt|rt|cbt|soat|ft)-[A-Za-z0-9_\-]{20,}",  # GitLab
-            _EDGE + r"xox[abeoprs]-[A-Za-z0-9\-]{10,}",  # Slack
-            _EDGE + r"xapp-\d-[A-Z0-9]+-\d+-[a-z0-9]+",
-            r"hooks\.slack\.com/services/T[A-Za-z0-9_/]{20,}",
-            _EDGE + r"(?:sk|rk|pk)_(?:live|test)_[0-9A-Za-z]{16,}",  # Stripe
-            _EDGE + r"whsec_[0-9A-Za-z+/=]{24,}",
-            _EDGE + r"sk-(?:proj|svcacct|admin|ant|or)-[A-Za-z0-9_\-]{16,}",  # OpenAI, Anthropic, OpenRouter
-            _EDGE + r"sk-(?=[A-Za-z0-9]*\d)[A-Za-z0-9]{20,}(?![A-Za-z0-9\-])",
-            _EDGE + r"AIza[0-9A-Za-z_\-]{35}",  # Google
-            _EDGE + r"GOCSPX-[0-9A-Za-z_\-]{20,}",
-            _EDGE + r"ya29\.[0-9A-Za-z_\-]{20,}",
-            _EDGE + r"npm_[A-Za-z0-9]{36}",
-            _EDGE + r"pypi-AgEIcHlwaS5vcmc[A-Za-z0-9_\-]{16,}",
-            _EDGE + r"hf_[A-Za-z0-9]{30,}",
-            _EDGE + r"SG\.[A-Za-z0-9_\-]{16,32}\.[A-Za-z0-9_\-]{16,64}",  # SendGrid
-            _EDGE + r"do[opr]_v1_[a-f0-9]{64}",  # DigitalOcean
-            _EDGE + r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}",  # Shopify
-            _EDGE + r"dapi[a-f0-9]{32}",  # Databricks
-            _EDGE + r"AGE-SECRET-KEY-1[0-9A-Z]{58}",
-            _EDGE + r"\d{8,10}:AA[A-Za-z0-9_\-]{33}(?![A-Za-z0-9_\-])",  # Telegram
-            _EDGE + r"hvs\.[A-Za-z0-9_\-]{24,}",  # Vault
-            _EDGE + r"lin_api_[A-Za-z0-9]{32,}",
-            _EDGE + r"eyJ[A-Za-z0-9_\-]{10,}\.eyJ[A-Za-z0-9_\-]{10,}\.[A-Za-z0-9_\-]{10,}",  # JSON web token
-            r"(?i:AccountKey)=[A-Za-z0-9+/]{80,}={0,2}",  # Azure storage
-        )
-    )
-)
+# Each form with the plain strings one of which it contains: a text without any of those holds no such token, and a
+# plain search is many times faster than an expression. Lengths are the providers' own, or a little below.
+# The strings of `_FORMS` are looked for in long words alone, so each form must hold its string in a word of `_LONG`.
+_FORMS: tuple[tuple[str, str], ...] = (
+    ("AKIA ASIA ABIA ACCA", r"(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}(?![0-9A-Z])"),  # AWS access key id
+    ("ghp_ gho_ ghu_ ghs_ ghr_", r"gh[pousr]_[A-Za-z0-9]{30,255}"),  # GitHub
+    ("github_pat_", r"github_pat_[A-Za-z0-9_]{40,255}"),
+    ("glpat- glptt- gldt- glrt- glcbt- glsoat- glft-", r"gl(?:pat|ptt|dt|rt|cbt|soat|ft)-[A-Za-z0-9_\-.]{20,}"),  # GitLab
+    ("xoxa- xoxb- xoxc- xoxd- xoxe- xoxo- xoxp- xoxr- xoxs- xoxe.",  # Slack
+     r"xox[abcdeoprs](?:\.xox[bp])?-(?=[A-Za-z0-9%\-]*\d)[A-Za-z0-9%\-]{15,}"),
+    ("xapp-", r"xapp-\d-[A-Z0-9]+-\d+-[a-z0-9]+"),
+    ("sk_live_ sk_test_ rk_live_ rk_test_ pk_live_ pk_test_", r"(?:sk|rk|pk)_(?:live|test)_[0-9A-Za-z]{16,}"),  # Stripe
+    # OpenAI, Anthropic, OpenRouter: an unbroken run tells a key from a name made of words, such as a CSS class.
+    ("sk-proj- sk-svcacct- sk-ant-", r"sk-(?:proj|svcacct|ant)-(?=[A-Za-z0-9_\-]*[A-Za-z0-9]{12})[A-Za-z0-9_\-]{16,}"),
+    ("sk-admin- sk-or-",
+     r"sk-(?:admin|or)-(?=[A-Za-z0-9_\-]*[A-Za-z0-9]{16})(?=[A-Za-z_\-]*\d)[A-Za-z0-9_\-]{20,}"),
+    ("sk-", r"(?<!-)sk-(?=[A-Za-z]*\d)[A-Za-z0-9]{20,}(?![A-Za-z0-9\-])"),
+    ("gsk_", r"gsk_[A-Za-z0-9]{40,}"),  # Groq
+    ("xai-", r"xai-[A-Za-z0-9]{60,}"),
+    ("pplx-", r"pplx-[A-Za-z0-9]{40,}"),  # Perplexity
+    ("r8_", r"r8_[A-Za-z0-9]{37,40}" + _END),  # Replicate
+    ("AIza", r"AIza[0-9A-Za-z_\-]{35}"),  # Google
+    ("GOCSPX-", r"GOCSPX-[0-9A-Za-z_\-]{20,}"),
+    ("ya29.", r"ya29\.[0-9A-Za-z_\-]{20,}"),
+    ("npm_", r"npm_[A-Za-z0-9]{36}" + _END),
+    ("pypi-AgE", r"pypi-AgE[A-Za-z0-9_\-]{50,}"),
+    ("rubygems_", r"rubygems_[a-f0-9]{48}" + _END),
+    ("dckr_pat_", r"dckr_pat_[A-Za-z0-9_\-]{20,}"),  # Docker Hub
+    ("hf_", r"hf_[A-Za-z0-9]{34,40}" + _END),  # Hugging Face
+    ("SG.", r"SG\.[A-Za-z0-9_\-]{16,32}\.[A-Za-z0-9_\-]{16,64}"),  # SendGrid
+    ("key-", r"key-[0-9a-f]{32}" + _END),  # Mailgun
+    ("-us", r"[0-9a-f]{32}-us\d{1,2}" + _END),  # Mailchimp
+    ("dop_v1_ doo_v1_ dor_v1_", r"do[opr]_v1_[a-f0-9]{64}"),  # DigitalOcean
+    ("shpat_ shpca_ shppa_ shpss_", r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}"),  # Shopify
+    ("sq0atp- sq0csp-", r"sq0(?:atp|csp)-[0-9A-Za-z_\-]{22,}"),  # Square
+    ("dapi", r"dapi[a-f0-9]{32}(?:-\d)?" + _END),  # Databricks
+    ("AGE-SECRET-KEY-", r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
+    ("hvs. hvb. hvr.", r"hv[sbr]\.[A-Za-z0-9_\-]{24,}"),  # Vault
+    (".atlasv1.", r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_\-=]{60,}"),  # Terraform Cloud
+    ("ATATT3", r"ATATT3[A-Za-z0-9_\-=]{100,}"),  # Atlassian
+    ("lin_api_", r"lin_api_[A-Za-z0-9]{32,}"),  # Linear
+    ("figd_", r"figd_[A-Za-z0-9_\-]{40,}"),  # Figma
+    ("ntn_", r"ntn_[A-Za-z0-9]{40,}"),  # Notion
+    ("NRAK-", r"NRAK-[A-Z0-9]{27}"),  # New Relic
+    ("PMAK-", r"PMAK-[a-f0-9]{24}-[a-f0-9]{34}"),  # Postman
+    ("dp.pt. dp.st. dp.ct.", r"dp\.(?:pt|ct|st(?:\.[a-z0-9_\-]+)?)\.[A-Za-z0-9]{40,}"),  # Doppler
+    ("pscale_", r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_\-.]{32,}"),  # PlanetScale
+    ("sbp_", r"sbp_[a-f0-9]{40}" + _END),  # Supabase
+    ("tskey-", r"tskey-[a-z]+-[A-Za-z0-9]+-[A-Za-z0-9]{20,}"),  # Tailscale
+    ("pul-", r"pul-[a-f0-9]{40}" + _END),  # Pulumi
+    ("eyJ", r"eyJ[A-Za-z0-9_\-]{10,}\.eyJ[A-Za-z0-9_\-]{10,}\.[A-Za-z0-9_\-]{10,}"),  # JSON web token
+)  # fmt: skip
 
-# A text with none of these holds no token, and looking for plain substrings is many times faster than the expression.
-_HINTS = (
-    "AKIA ASIA ABIA ACCA ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- glptt- gldt- glrt- glcbt- glsoat- glft- xoxa- xoxb- "
-    "xoxe- xoxo- xoxp- xoxr- xoxs- xapp- hooks.slack.com sk_live_ sk_test_ rk_live_ rk_test_ pk_live_ pk_test_ whsec_ "
-    "sk- AIza GOCSPX- ya29. npm_ pypi-AgEI hf_ SG. dop_v1_ doo_v1_ dor_v1_ shpat_ shpca_ shppa_ shpss_ dapi "
-    "AGE-SECRET-KEY- :AA hvs. lin_api_ eyJ AccountKey= accountkey="
-).split()
-_AWS_HINT = re.compile(r"aws_?secret", re.IGNORECASE)
+# Words of these may be short, or are broken by other characters.
+_WIDE_FORMS: tuple[tuple[str, str], ...] = (
+    ("hooks.slack.com", r"hooks\.slack\.com/(?:services|workflows)/[TA][A-Za-z0-9_/]{20,}"),
+    ("discord.com/api/webhooks discordapp.com/api/webhooks", r"discord(?:app)?\.com/api/webhooks/\d{17,20}/[\w\-]{50,}"),
+    ("whsec_", r"whsec_[0-9A-Za-z+/=]{24,}"),
+    (":AA", r"\d{8,10}:AA[A-Za-z0-9_\-]{33}(?![A-Za-z0-9_\-])"),  # Telegram
+    ("glsa_ glc_", r"(?:glsa_[A-Za-z0-9]{32}_[a-f0-9]{8}|glc_[A-Za-z0-9+/=]{60,})"),  # Grafana
+    ("sntrys_ sntryu_", r"(?:sntrys_[A-Za-z0-9+/=_]{60,}|sntryu_[a-f0-9]{64})"),  # Sentry
+)  # fmt: skip
+
+# Of these only the value is replaced, and it has no form but its length.
+_NAMED = re.compile(
+    r"(?:aws_?secret_?(?:access_?)?key|secretaccesskey)[\"']?\s{0,3}(?:[:=]|=>)\s{0,3}[\"']?"
+    r"(?P<aws>[A-Za-z0-9/+=]{40})(?![A-Za-z0-9/+=])"
+    r"|(?:accountkey|sharedaccesskey)=(?P<azure>[A-Za-z0-9+/]{40,}={0,2})",  # Azure storage and service bus
+    re.IGNORECASE,
+)
+_NAMED_HINTS = (b"aws_secret", b"awssecret", b"secretaccesskey", b"accountkey=", b"sharedaccesskey=")
+
+_LONG = 20
+_WORD_BYTES = (string.ascii_letters + string.digits + "_-.%").encode()
+_AS_WORD = bytes(0x61 if byte in _WORD_BYTES else 0x20 for byte in range(256))
+
+_Form = tuple[tuple[bytes, ...], re.Pattern[str]]
+
+
+def _compile(forms: tuple[tuple[str, str], ...]) -> tuple[_Form, ...]:
+    return tuple((tuple(hints.encode().split()), re.compile(_EDGE + form)) for hints, form in forms)
+
+
+_COMPILED = _compile(_FORMS)
+_COMPILED_WIDE = _compile(_WIDE_FORMS)
 
 
 def redact(text: str) -> tuple[str, int]:
     """Return the text with secrets replaced by `[redacted]`, and how many there were."""
     count = 0
     if "PRIVATE KEY" in text:
-        text, count = _KEY_BLOCK.subn(lambda match: _same_lines(match[0]), text)
-    if any(hint in text for hint in _HINTS) or _AWS_HINT.search(text):
-        text, tokens = _TOKENS.subn(_replace_token, text)
-        count += tokens
+        text, count = _without_key_blocks(text)
+    data = text.encode("utf-8", "surrogatepass")
+    for searched, forms in ((_long_words(data), _COMPILED), (data, _COMPILED_WIDE)):
+        for hints, form in forms:
+            if any(hint in searched for hint in hints):
+                text, found = form.subn(MARK, text)
+                count += found
+    lowered = data.lower()
+    if any(hint in lowered for hint in _NAMED_HINTS):
+        text, found = _NAMED.subn(_replace_value, text)
+        count += found
     return text, count
 
 
-def _replace_token(match: re.Match[str]) -> str:
-    secret = match["aws"]
-    if secret is None:
-        return _same_lines(match[0])
+def _long_words(data: bytes) -> bytes:
+    """Return the words that are long enough for a token, which are few, separated by spaces."""
+    shape = data.translate(_AS_WORD)
+    words = []
+    start = shape.find(b"a" * _LONG)
+    while start >= 0:
+        end = shape.find(b" ", start)
+        end = len(shape) if end < 0 else end
+        words.append(data[start:end])
+        start = shape.find(b"a" * _LONG, end)
+    return b" ".join(words)
+
+
+def _without_key_blocks(text: str) -> tuple[str, int]:
+    pieces: list[str] = []
+    position = count = 0
+    for start, end in key_blocks(text):
+        pieces += (text[position:start], _same_lines(text[start:end]))
+        position = end
+        count += 1
+    return "".join(pieces) + text[position:], count
+
+
+def _replace_value(match: re.Match[str]) -> str:
+    secret = match["aws"] or match["azure"]
     return match[0][: -len(secret)] + MARK
 
 

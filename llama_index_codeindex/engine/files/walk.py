@@ -1,32 +1,34 @@
 """The walk: every path below the root, either admitted or a gap with its reason.
 
-What git ignores is never listed and is no gap: the repository's own rules say that it is no part of the code.
+What git ignores is never listed and is no gap: the repository's own rules say that it is no part of the code. The
+root itself was named by the caller and is walked even where a rule of a folder above it would ignore it.
+Paths are bytes until they are shown, because names need not be text.
 """
 
 from __future__ import annotations
 
-import bisect
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 
+from llama_index_codeindex.engine.files.checkout import (
+    GIT_IGNORE_FILE,
+    OWN_IGNORE_FILE,
+    Checkout,
+    folder_rules,
+    open_checkout,
+    repository_rules,
+)
 from llama_index_codeindex.engine.files.deny import is_denied
 from llama_index_codeindex.engine.files.gate import MAX_FILE_BYTES
-from llama_index_codeindex.engine.files.gitrepo import (
-    Repository,
-    Settings,
-    Tracked,
-    find_repository,
-    read_boundary,
-    read_settings,
-    read_tracked,
-)
+from llama_index_codeindex.engine.files.gitrepo import find_repository, read_boundary
 from llama_index_codeindex.engine.files.ignore import RuleList, RuleStack
+from llama_index_codeindex.engine.files.jail import link_reason
 from llama_index_codeindex.engine.model import Gap, SourceFile
-
-OWN_IGNORE_FILE = ".codeindexignore"
 
 # A walk that meets more entries than this is almost surely not one project; the largest public ones have 100,000 files.
 MAX_ENTRIES = 500_000
@@ -34,13 +36,17 @@ MAX_ENTRIES = 500_000
 # Folders that tools fill and that hold nothing written by hand. Names that are also used for source (`lib`, `build`,
 # `dist`, `out`, `vendor`) are left to the ignore rules. Tracked files in them are read all the same.
 _CACHE_DIRS = frozenset(
-    """
+    b"""
     .hg .svn .bzr node_modules bower_components jspm_packages __pycache__ .venv .tox .nox .mypy_cache .ruff_cache
     .pytest_cache .hypothesis .ipynb_checkpoints .eggs .next .nuxt .svelte-kit .parcel-cache .turbo .gradle .terraform
     .dart_tool .stack-work .bloop .metals .zig-cache
     """.split()
 )
-_CACHE_MARKS = frozenset(("CACHEDIR.TAG", "pyvenv.cfg"))  # cache folders and virtual environments say so themselves
+_CACHE_MARKS = frozenset((b"CACHEDIR.TAG", b"pyvenv.cfg"))  # cache folders and virtual environments say so themselves
+_CACHE_SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"
+
+_IS_WINDOWS = os.name == "nt"
+_BY_NAME = attrgetter("name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,290 +77,280 @@ def walk(root: Path, options: WalkOptions | None = None) -> Iterator[SourceFile 
     return _Walk(root, options or WalkOptions()).run()
 
 
-@dataclass(frozen=True, slots=True)
-class _Checkout:
-    """A repository met on the walk, with its base: the folder's path from the outermost top, `b""` or `b"a/b/"`."""
-
-    base: bytes
-    submodules: frozenset[bytes]
-    tracked: frozenset[bytes]
-    ordered: list[bytes]
-
-    def tracks(self, path: bytes) -> bool:
-        return path[len(self.base) :] in self.tracked
-
-    def tracked_below(self, folder: bytes) -> list[bytes]:
-        """Return the tracked files below a folder, as paths from the outermost top."""
-        prefix = folder[len(self.base) :] + b"/"
-        first = bisect.bisect_left(self.ordered, prefix)
-        last = bisect.bisect_left(self.ordered, prefix[:-1] + b"0")  # "0" follows "/"
-        return [self.base + path for path in self.ordered[first:last]]
-
-
-_NO_CHECKOUT = _Checkout(b"", frozenset(), frozenset(), [])
+def find(root: Path, path: str, options: WalkOptions | None = None) -> SourceFile | Gap | None:
+    """Return what `walk` yields for one relative path, listing only the folders on the way; None for nothing."""
+    for found in _Walk(root, options or WalkOptions(), os.fsencode(path)).run():
+        if found.path == path:
+            return found
+    return None
 
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    absolute: str
-    path: bytes  # from the outermost top; b"" or without a trailing slash
+    absolute: bytes
+    path: bytes  # from the outermost top, without a trailing slash; b"" for that top itself
     rules: RuleStack
-    checkout: _Checkout
+    checkout: Checkout
+
+
+_Found = list[SourceFile | Gap]
 
 
 class _Walk:
-    def __init__(self, root: Path, options: WalkOptions) -> None:
-        self.root = str(root)
+    def __init__(self, root: Path, options: WalkOptions, target: bytes | None = None) -> None:
+        self.root = os.fsencode(root)
         self.options = options
-        self.include = RuleList("\n".join(options.include).encode())
-        self.exclude = RuleList("\n".join(options.exclude).encode())
-        self.skip = {os.path.normcase(str(path)) for path in options.skip}
+        self.include = _patterns(options.include)
+        self.exclude = _patterns(options.exclude)
+        self.has_patterns = self.include is not None or self.exclude is not None
+        self.skip = {os.path.normcase(os.fsencode(path)) for path in options.skip}
         self.repository = find_repository(root)
-        self.settings = read_settings(self.repository)
         self.top = self.repository.top if self.repository else root
         relative = root.relative_to(self.top).as_posix()
         self.above = b"" if relative == "." else os.fsencode(relative) + b"/"
+        self.shift = len(self.above)
+        self.target = None if target is None else self.above + target
         self.budget = options.max_entries
+        self.is_exhausted = False
         self.denied_inodes: set[tuple[int, int]] = set()
         self.linked: list[tuple[tuple[int, int], SourceFile]] = []
 
     def run(self) -> Iterator[SourceFile | Gap]:
         """Walk depth first, folders after the files of their parent."""
-        problem, start = self._start()
-        if problem:
-            yield Gap(".git/index", "not_evaluated", problem)
+        start = self._start()
+        if start.checkout.problem:
+            yield Gap(".git/index", "not_evaluated", start.checkout.problem)
         pending = [start]
-        while pending:
+        while pending and not self.is_exhausted:
             below: list[_Folder] = []
             yield from self._list(pending.pop(), below)
             pending.extend(reversed(below))
-            if self.budget <= 0:
-                yield Gap(".", "budget", f"stopped after {self.options.max_entries} entries")
-                break
+        if self.is_exhausted:
+            yield Gap(".", "budget", f"stopped after {self.options.max_entries} entries")
         # A hard link to a denied file is that file under an innocent name.
         for inode, file in self.linked:
             yield Gap(file.path, "denied", "a hard link to a denied file") if inode in self.denied_inodes else file
 
-    def _start(self) -> tuple[str, _Folder]:
+    def _start(self) -> _Folder:
         """Return the root as a folder, with the rules of its parents up to the repository's top."""
-        tracked = Tracked()
-        rules = RuleStack()
-        if self.repository is not None:
-            rules = self._repository_rules(self.repository, b"", RuleStack(), self.settings)
-            tracked = read_tracked(self.repository)
-        elif self.options.global_ignore:
-            rules = rules.with_lists(self._rule_file(self.settings.excludes_file, b""), None)
-        folder, base = self.top, b""
+        checkout = open_checkout(self.repository, self.top)
+        rules = repository_rules(self.repository, checkout, RuleStack(), global_ignore=self.options.global_ignore)
+        folder, base = os.fsencode(self.top), b""
         for part in [part for part in self.above.split(b"/") if part]:
-            rules = self._folder_rules(rules, str(folder), base)
-            folder /= os.fsdecode(part)
+            rules = folder_rules(rules, checkout, folder, base)
+            folder = os.path.join(folder, part)
             base += part + b"/"
-        checkout = _Checkout(b"", tracked.submodules, tracked.files, sorted(tracked.files))
-        return tracked.problem, _Folder(self.root, self.above.rstrip(b"/"), rules, checkout)
+        return _Folder(self.root, base[:-1], rules, checkout)
 
-    def _repository_rules(self, repository: Repository, base: bytes, outer: RuleStack, settings: Settings) -> RuleStack:
-        rules = outer.without_git()
-        if self.options.global_ignore:
-            rules = rules.with_lists(self._rule_file(settings.excludes_file, base), None)
-        return rules.with_lists(self._rule_file(repository.common_dir / "info" / "exclude", base), None)
-
-    def _rule_file(self, path: Path | None, base: bytes) -> RuleList | None:
-        if path is None:
-            return None
-        try:
-            if not stat.S_ISREG(os.stat(path).st_mode):
-                return None
-            return RuleList(path.read_bytes(), base, ignore_case=self.settings.ignore_case)
-        except OSError:
-            return None
-
-    def _folder_rules(self, rules: RuleStack, folder: str, base: bytes) -> RuleStack:
-        git, own = Path(folder, ".gitignore"), Path(folder, OWN_IGNORE_FILE)
-        # git does not follow a link that stands for an ignore file inside the work tree.
-        return rules.with_lists(
-            None if git.is_symlink() else self._rule_file(git, base),
-            None if own.is_symlink() else self._rule_file(own, base),
-        )
-
-    def _list(self, folder: _Folder, below: list[_Folder]) -> Iterator[SourceFile | Gap]:
-        """Yield the files of one folder and append its folders to `below`."""
-        shown = self._shown(folder.path)
+    def _list(self, folder: _Folder, below: list[_Folder]) -> _Found:
+        """Return what one folder's entries come to, and append its folders to `below`."""
         try:
             with os.scandir(folder.absolute) as listing:
-                entries = sorted(listing, key=lambda entry: os.fsencode(entry.name))
+                entries = sorted(islice(listing, self.budget + 2), key=_BY_NAME)  # two: the first over it, and `.git`
         except OSError as error:
-            yield Gap(shown or ".", "unreadable", error.strerror or "")
-            return
+            return [Gap(self._shown(folder.path) or ".", "unreadable", error.strerror or "")]
+        found: _Found = []
         names = {entry.name for entry in entries}
-        if shown and not _CACHE_MARKS.isdisjoint(names) and self._is_cache(folder, names):
-            yield Gap(shown, "cache_dir")
-            yield from self._tracked_files(folder, folder.path)
-            return
-        rules = folder.rules
+        if folder.path + b"/" != self.above and folder.path:
+            entered = self._enter(folder, names, found)
+            if entered is None:
+                self._tracked(folder, folder.path, found, below)
+                return found
+            folder = entered
         base = folder.path + b"/" if folder.path else b""
-        if ".gitignore" in names or OWN_IGNORE_FILE in names:
-            rules = self._folder_rules(rules, folder.absolute, base)
-        here = _Folder(folder.absolute, folder.path, rules, folder.checkout)
+        if GIT_IGNORE_FILE in names or OWN_IGNORE_FILE in names:
+            folder = replace(folder, rules=folder_rules(folder.rules, folder.checkout, folder.absolute, base))
         for entry in entries:
-            if entry.name == ".git" or (os.name == "nt" and entry.name.lower() == ".git"):
+            name = entry.name
+            if name == b".git" or (_IS_WINDOWS and name.lower() == b".git"):
                 continue
-            self.budget -= 1
+            path = base + name
+            if self.target is not None and self.target != path and not self.target.startswith(path + b"/"):
+                continue
             if self.budget <= 0:
-                return
-            name = os.fsencode(entry.name)
-            yield from self._entry(here, entry, base + name, name, below)
+                self.is_exhausted = True
+                break
+            self.budget -= 1
+            try:
+                if entry.is_file(follow_symlinks=False):
+                    if folder.rules.ignored(path, name, False) and not self._is_kept(folder, path, name):
+                        self._remember_denied(entry, name)
+                        continue
+                    item = self._file(path, os.lstat(entry.path) if _IS_WINDOWS else entry.stat(follow_symlinks=False))
+                    if item is not None:
+                        found.append(item)
+                else:
+                    self._other(folder, entry, path, found, below)
+            except OSError as error:
+                found.append(Gap(self._shown(path), "unreadable", error.strerror or ""))
+        return found
 
-    def _entry(
-        self, folder: _Folder, entry: os.DirEntry[str], path: bytes, name: bytes, below: list[_Folder]
-    ) -> Iterator[SourceFile | Gap]:
-        try:
-            is_link = entry.is_symlink() or _is_junction(entry)
-            is_dir = not is_link and entry.is_dir(follow_symlinks=False)
-        except OSError as error:
-            yield Gap(self._shown(path), "unreadable", error.strerror or "")
-            return
-        if folder.rules.ignored(path, name, is_dir) and (is_dir or not self._kept(folder, path, name)):
-            if is_dir and folder.rules.own_verdict(path, name, True) is not True:
-                yield from self._tracked_files(folder, path)
-            return
-        if is_dir:
-            yield from self._directory(folder, entry, path, name, below)
-        elif is_link:
-            if self._selected(path):
-                yield self._link(entry.path, path)
-        else:
-            yield from self._file(entry.path, path)
+    def _enter(self, folder: _Folder, names: set[bytes], found: _Found) -> _Folder | None:
+        """Return a folder below the root as it is walked, or None, with the reason in `found`, if it is not."""
+        shown = self._shown(folder.path)
+        if b".git" in names:
+            boundary = read_boundary(Path(os.fsdecode(folder.absolute)))
+            if boundary is not None:
+                is_submodule = boundary.kind == "submodule" or folder.checkout.has_submodule(folder.path)
+                if is_submodule and not self.options.submodules:
+                    found.append(Gap(shown, "nested_repository", "a submodule"))
+                    return None
+                if boundary.kind == "worktree" and not is_submodule:
+                    found.append(Gap(shown, "nested_repository", "a worktree of a repository"))
+                    return None
+                if folder.checkout.is_repository and not is_submodule:
+                    found.append(Gap(shown, "nested_repository", "a repository of its own"))
+                    return None
+                checkout = open_checkout(boundary.repository, boundary.repository.top, folder.path + b"/")
+                if checkout.problem:
+                    found.append(Gap(shown + "/.git/index", "not_evaluated", checkout.problem))
+                rules = repository_rules(
+                    boundary.repository, checkout, folder.rules, global_ignore=self.options.global_ignore
+                )
+                folder = _Folder(folder.absolute, folder.path, rules, checkout)
+        if not _CACHE_MARKS.isdisjoint(names) and _is_cache(folder, names):
+            found.append(Gap(shown, "cache_dir"))
+            return None
+        return folder
 
-    def _kept(self, folder: _Folder, path: bytes, name: bytes) -> bool:
+    def _is_kept(self, folder: _Folder, path: bytes, name: bytes) -> bool:
         """Say whether an ignored file is read all the same: git goes on tracking what it tracks."""
-        return folder.rules.own_verdict(path, name, False) is not True and folder.checkout.tracks(path)
+        return folder.checkout.tracks(path) and folder.rules.own_verdict(path, name, False) is not True
 
-    def _directory(
-        self, folder: _Folder, entry: os.DirEntry[str], path: bytes, name: bytes, below: list[_Folder]
-    ) -> Iterator[SourceFile | Gap]:
-        if os.path.normcase(entry.path) in self.skip:
+    def _other(
+        self, folder: _Folder, entry: os.DirEntry[bytes], path: bytes, found: _Found, below: list[_Folder]
+    ) -> None:
+        """Handle an entry that is no regular file: a folder, a link, or something special."""
+        is_link = entry.is_symlink() or (_IS_WINDOWS and _is_junction(entry))
+        is_dir = not is_link and entry.is_dir(follow_symlinks=False)
+        name = entry.name
+        if is_dir:
+            if os.path.normcase(entry.path) in self.skip:
+                return
+            if self.exclude is not None and self.exclude.verdict(path[self.shift :], name, True):
+                return
+            if folder.rules.ignored(path, name, True):
+                if folder.rules.own_verdict(path, name, True) is not True:
+                    self._tracked(folder, path, found, below)
+            elif name in _CACHE_DIRS and folder.rules.own_verdict(path, name, True) is not False:
+                found.append(Gap(self._shown(path), "cache_dir"))
+                self._tracked(folder, path, found, below)
+            else:
+                below.append(_Folder(entry.path, path, folder.rules, folder.checkout))
+        elif folder.rules.ignored(path, name, False) and not self._is_kept(folder, path, name):
             return
-        if self.exclude.verdict(self._below_root(path), name, True):
-            return
-        if entry.name in _CACHE_DIRS and folder.rules.own_verdict(path, name, True) is not False:
-            yield Gap(self._shown(path), "cache_dir")
-            yield from self._tracked_files(folder, path)
-            return
-        if not os.path.lexists(os.path.join(entry.path, ".git")):
-            below.append(_Folder(entry.path, path, folder.rules, folder.checkout))
-            return
-        boundary = read_boundary(Path(entry.path))
-        is_submodule = boundary.kind == "submodule" or path[len(folder.checkout.base) :] in folder.checkout.submodules
-        is_inside_repository = self.repository is not None or folder.checkout is not _NO_CHECKOUT
-        if boundary.kind == "worktree":
-            yield Gap(self._shown(path), "nested_repository", "a worktree of a repository")
-        elif is_submodule and not self.options.submodules:
-            yield Gap(self._shown(path), "nested_repository", "a submodule")
-        elif is_inside_repository and not is_submodule:
-            yield Gap(self._shown(path), "nested_repository", "a repository of its own")
-        else:
-            below.append(self._nested(folder, entry.path, path, boundary.repository))
+        elif is_link:
+            if self._is_selected(path[self.shift :]):
+                found.append(self._link(entry.path, path))
+        elif self._is_selected(path[self.shift :]):
+            found.append(Gap(self._shown(path), "special_file"))
 
-    def _nested(self, folder: _Folder, absolute: str, path: bytes, repository: Repository | None) -> _Folder:
-        """Return a submodule, or a repository below a root without git, under its own rules."""
-        base = path + b"/"
-        if repository is None:
-            return _Folder(absolute, path, folder.rules.without_git(), _NO_CHECKOUT)
-        rules = self._repository_rules(repository, base, folder.rules, self.settings)
-        tracked = read_tracked(repository)
-        return _Folder(absolute, path, rules, _Checkout(base, tracked.submodules, tracked.files, sorted(tracked.files)))
-
-    def _is_cache(self, folder: _Folder, names: set[str]) -> bool:
-        name = os.path.basename(folder.absolute)
-        if folder.rules.own_verdict(folder.path, os.fsencode(name), True) is False:
-            return False
-        if "pyvenv.cfg" in names:
-            return True
-        try:
-            with open(os.path.join(folder.absolute, "CACHEDIR.TAG"), "rb") as file:
-                return file.read(43) == b"Signature: 8a477f597d28d172789f06886806bc55"
-        except OSError:
-            return False
-
-    def _tracked_files(self, folder: _Folder, path: bytes) -> Iterator[SourceFile | Gap]:
-        """Yield the tracked files below a folder that is not listed."""
-        for tracked in folder.checkout.tracked_below(path):
-            absolute = os.path.join(self.root, os.fsdecode(self._below_root(tracked)))
-            parent = os.path.dirname(absolute)
-            if not os.path.lexists(absolute) or os.path.realpath(parent) != os.path.normpath(parent):
+    def _tracked(self, folder: _Folder, closed: bytes, found: _Found, below: list[_Folder]) -> None:
+        """Add the tracked files, and the submodules, below a folder that is not listed."""
+        paths = folder.checkout.tracked_below(closed)
+        for path in paths:
+            absolute = os.path.join(self.root, path[self.shift :])
+            if _is_own_ignored(folder.rules, closed, path) or not _is_in_place(absolute):
                 continue
+            if self.budget <= 0:
+                self.is_exhausted = True
+                return
             self.budget -= 1
             if os.path.islink(absolute):
-                yield self._link(absolute, tracked)
+                if self._is_selected(path[self.shift :]):
+                    found.append(self._link(absolute, path))
             elif os.path.isfile(absolute):
-                yield from self._file(absolute, tracked)
+                item = self._file(path, os.lstat(absolute))
+                if item is not None:
+                    found.append(item)
+        for path in folder.checkout.submodules_below(closed):
+            absolute = os.path.join(self.root, path[self.shift :])
+            if _is_in_place(absolute) and os.path.isdir(absolute) and not os.path.islink(absolute):
+                below.append(_Folder(absolute, path, folder.rules, folder.checkout))
 
-    def _file(self, absolute: str, path: bytes) -> Iterator[SourceFile | Gap]:
-        if not self._selected(path):
-            return
-        shown = self._shown(path)
+    def _file(self, path: bytes, status: os.stat_result) -> SourceFile | Gap | None:
+        """Return what a regular file comes to; None if the caller's patterns leave it out."""
+        below = path[self.shift :] if self.shift else path
         try:
-            status = os.lstat(absolute)
-        except OSError as error:
-            yield Gap(shown, "unreadable", error.strerror or "")
-            return
-        if not stat.S_ISREG(status.st_mode):
-            yield Gap(shown, "special_file")
-        elif is_denied(shown):
+            shown = below.decode()
+        except UnicodeDecodeError:
+            return Gap(self._shown(path), "undecodable", "its name is not UTF-8") if self._is_selected(below) else None
+        is_selected = not self.has_patterns or self._is_selected(below)
+        if is_denied(shown):
             if status.st_nlink > 1:
                 self.denied_inodes.add((status.st_dev, status.st_ino))
-            yield Gap(shown, "denied")
-        elif _is_undecodable(path):
-            yield Gap(shown, "undecodable", "its name is not UTF-8")
-        elif status.st_size > self.options.max_file_bytes:
-            yield Gap(shown, "too_large", f"{status.st_size} bytes")
-        elif status.st_nlink > 1:
-            self.linked.append(((status.st_dev, status.st_ino), SourceFile(shown, status.st_size, status.st_mtime_ns)))
-        else:
-            yield SourceFile(shown, status.st_size, status.st_mtime_ns)
+            return Gap(shown, "denied") if is_selected else None
+        if not is_selected:
+            return None
+        if status.st_size > self.options.max_file_bytes:
+            return Gap(shown, "too_large", f"{status.st_size} bytes")
+        file = SourceFile(shown, status.st_size, status.st_mtime_ns)
+        if status.st_nlink > 1:
+            self.linked.append(((status.st_dev, status.st_ino), file))
+            return None
+        return file
 
-    def _link(self, absolute: str, path: bytes) -> Gap:
-        shown = self._shown(path)
-        target = os.path.realpath(absolute)
-        if not os.path.exists(target):
-            return Gap(shown, "link_broken")
-        if os.path.commonpath((self.root, target)) != self.root:
-            return Gap(shown, "link_outside")
-        inside = os.path.relpath(target, self.root).replace(os.sep, "/")
-        return Gap(shown, "denied" if is_denied(inside) else "link")
+    def _remember_denied(self, entry: os.DirEntry[bytes], name: bytes) -> None:
+        """Note the identity of an ignored secret, which may have a second, innocent name elsewhere."""
+        if is_denied(name.decode("utf-8", "replace")):
+            status = os.lstat(entry.path)
+            if status.st_nlink > 1:
+                self.denied_inodes.add((status.st_dev, status.st_ino))
 
-    def _selected(self, path: bytes) -> bool:
-        """Say whether the caller's own patterns admit a file."""
-        if not self.include and not self.exclude:
-            return True
-        below = self._below_root(path)
-        if self.exclude.verdict(below, below.rsplit(b"/", 1)[-1], False):
+    def _link(self, absolute: bytes, path: bytes) -> Gap:
+        return Gap(self._shown(path), link_reason(os.fsdecode(self.root), os.fsdecode(absolute)))
+
+    def _is_selected(self, below: bytes) -> bool:
+        """Say whether the caller's own patterns admit a file, given by its path below the root."""
+        if self.exclude is not None and self.exclude.verdict(below, below.rsplit(b"/", 1)[-1], False):
             return False
-        if not self.include:
+        if self.include is None:
             return True
         parts = below.split(b"/")
-        return any(
-            self.include.verdict(b"/".join(parts[: end + 1]), parts[end], end + 1 < len(parts))
-            for end in range(len(parts))
-        )
-
-    def _below_root(self, path: bytes) -> bytes:
-        return path[len(self.above) :]
+        for end in range(len(parts), 0, -1):  # the file itself decides before the folders it lies in
+            verdict = self.include.verdict(b"/".join(parts[:end]), parts[end - 1], end < len(parts))
+            if verdict is not None:
+                return verdict
+        return False
 
     def _shown(self, path: bytes) -> str:
-        return self._below_root(path).decode("utf-8", "backslashreplace")
+        return path[self.shift :].decode("utf-8", "backslashreplace")
 
 
-def _is_undecodable(path: bytes) -> bool:
-    try:
-        path.decode("utf-8")
-    except UnicodeDecodeError:
+def _patterns(patterns: tuple[str, ...]) -> RuleList | None:
+    return RuleList("\n".join(patterns).encode("utf-8", "surrogateescape")) if patterns else None
+
+
+def _is_cache(folder: _Folder, names: set[bytes]) -> bool:
+    """Say whether a folder with a mark of cache folders is one, and `.codeindexignore` does not re-admit it."""
+    if folder.rules.own_verdict(folder.path, os.path.basename(folder.absolute), True) is False:
+        return False
+    if b"pyvenv.cfg" in names:
         return True
+    try:
+        with open(os.path.join(folder.absolute, b"CACHEDIR.TAG"), "rb") as file:
+            return file.read(len(_CACHE_SIGNATURE)) == _CACHE_SIGNATURE
+    except OSError:
+        return False
+
+
+def _is_own_ignored(rules: RuleStack, closed: bytes, path: bytes) -> bool:
+    """Say whether `.codeindexignore` leaves out a tracked file below the folder `closed`, by any folder on the way."""
+    end = len(closed)
+    while end >= 0:
+        end = path.find(b"/", end + 1)
+        part = path if end < 0 else path[:end]
+        if rules.own_verdict(part, part.rsplit(b"/", 1)[-1], end >= 0):
+            return True
     return False
 
 
-def _is_junction(entry: os.DirEntry[str]) -> bool:
-    if os.name != "nt":
-        return False
-    attributes = getattr(entry.stat(follow_symlinks=False), "st_file_attributes", 0)
-    return bool(attributes & getattr(stat, "FILE_ATTRIBUTE_REPARSE_POINT", 0))
+def _is_in_place(absolute: bytes) -> bool:
+    """Say whether a tracked path is there, with no link on the way to it."""
+    parent = os.path.dirname(absolute)
+    return os.path.lexists(absolute) and os.path.realpath(parent) == os.path.normpath(parent)
+
+
+def _is_junction(entry: os.DirEntry[bytes]) -> bool:
+    tag = getattr(entry.stat(follow_symlinks=False), "st_reparse_tag", 0)
+    return bool(tag) and tag == getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", None)

@@ -2,14 +2,24 @@
 
 git matches paths as bytes and has corners that no glob library shares: `?` is one byte, a class never matches `/`,
 an unclosed class or a trailing backslash matches nothing, and `**` means "any depth" only as a whole path part.
+
+A plain translation would let a hostile rule such as `*a*a*a*a*b` take exponential time. But between two stars it is
+enough to try the leftmost match: whatever a later star reaches from further right, it reaches from there too. So
+patterns with many stars become chains of atomic steps, written as a look-ahead and a back-reference to what it saw.
 """
 
 from __future__ import annotations
 
 import re
 import string
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
 
 _WILDCARDS = b"*?[\\"
+
+# With fewer stars the plain form is at worst quadratic in a path's length, and twice as fast in the common case.
+_ATOMIC_FROM = 3
 
 _CLASSES: dict[bytes, bytes] = {
     b"alnum": (string.ascii_letters + string.digits).encode(),
@@ -35,50 +45,121 @@ def literal_length(pattern: bytes) -> int:
     return len(pattern)
 
 
-def compile_wildmatch(pattern: bytes, *, path: bool, ignore_case: bool = False) -> re.Pattern[bytes] | None:
-    """Return the expression whose `fullmatch` agrees with git, or None when the pattern can match nothing.
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A piece of a pattern: one byte (`greedy` alone), a star inside a path part, or a star that crosses parts."""
+
+    kind: str  # "one", "star" or "deep"
+    greedy: bytes
+    lazy: bytes = b""
+
+
+@lru_cache(maxsize=8192)  # nested ignore files repeat each other's lines
+def translate(pattern: bytes, *, path: bool) -> bytes | None:
+    """Return the regular expression whose `fullmatch` agrees with git, or None when the pattern can match nothing.
 
     Args:
         pattern: The pattern, without a leading `!` and without the trailing `/`.
         path: Whether `*`, `?` and classes stop at `/`, as git has it for patterns with a slash.
-        ignore_case: git's `core.ignorecase`.
     """
-    out: list[bytes] = []
+    parts = _parse(pattern, path=path)
+    if parts is None:
+        return None
+    if sum(part.kind != "one" for part in parts) < _ATOMIC_FROM:
+        return b"".join(part.greedy for part in parts)
+    return _Chain().deep(parts)
+
+
+@lru_cache(maxsize=8192)
+def compile_expression(expression: bytes, ignore_case: bool = False) -> re.Pattern[bytes]:
+    """Compile what `translate` returned."""
+    return re.compile(expression, re.DOTALL | (re.IGNORECASE if ignore_case else 0))
+
+
+def is_plain(expression: bytes) -> bool:
+    """Say whether an expression has no named groups, so that it can be an alternative among others."""
+    return b"(?P<" not in expression
+
+
+def _parse(pattern: bytes, *, path: bool) -> list[_Part] | None:
+    parts: list[_Part] = []
     position, length = 0, len(pattern)
-    any_byte = b"[^/]" if path else b"."
     while position < length:
         byte = pattern[position : position + 1]
         position += 1
         if byte == b"\\":
             if position == length:
                 return None
-            out.append(re.escape(pattern[position : position + 1]))
+            parts.append(_Part("one", re.escape(pattern[position : position + 1])))
             position += 1
         elif byte == b"?":
-            out.append(any_byte)
+            parts.append(_Part("one", b"[^/]" if path else b"."))
         elif byte == b"*":
             first = position - 1
             while pattern[position : position + 1] == b"*":
                 position += 1
             if not path:
-                out.append(b".*")
-            elif position - first > 1 and _is_whole_part(pattern, first, position):
-                if pattern[position : position + 1] == b"/":
-                    out.append(b"(?:.*/)?")
-                    position += 1
-                else:
-                    out.append(b".*")
+                parts.append(_Part("star", b".*", b".*?"))
+            elif position - first == 1 or not _is_whole_part(pattern, first, position):
+                parts.append(_Part("star", b"[^/]*", b"[^/]*?"))
+            elif pattern[position : position + 1] == b"/":
+                parts.append(_Part("deep", b"(?:.*/)?", b"(?:.*?/)??"))
+                position += 1
             else:
-                out.append(b"[^/]*")
+                parts.append(_Part("deep", b".*", b".*?"))
         elif byte == b"[":
             parsed = _parse_class(pattern, position, path=path)
             if parsed is None:
                 return None
             expression, position = parsed
-            out.append(expression)
+            parts.append(_Part("one", expression))
         else:
-            out.append(re.escape(byte))
-    return re.compile(b"".join(out), re.DOTALL | (re.IGNORECASE if ignore_case else 0))
+            parts.append(_Part("one", re.escape(byte)))
+    return parts
+
+
+class _Chain:
+    """Joins parts into an expression that never goes back behind a star that has found its place."""
+
+    def __init__(self) -> None:
+        self.groups = 0
+
+    def deep(self, parts: list[_Part]) -> bytes:
+        """Join parts with stars that cross slashes: what lies between two of them is one step."""
+        head, rest = _split(parts, "deep")
+        out = self._stars(head)
+        for index, (star, chunk) in enumerate(rest):
+            inner = self._stars(chunk)
+            is_last = index == len(rest) - 1
+            out += star.greedy + inner if is_last else self._atomic(star.lazy + inner)
+        return out
+
+    def _stars(self, parts: list[_Part]) -> bytes:
+        """Join parts with stars inside a path part."""
+        head, rest = _split(parts, "star")
+        out = b"".join(part.greedy for part in head)
+        for index, (star, chunk) in enumerate(rest):
+            inner = b"".join(part.greedy for part in chunk)
+            is_last = index == len(rest) - 1
+            out += star.greedy + inner if is_last else self._atomic(star.lazy + inner)
+        return out
+
+    def _atomic(self, expression: bytes) -> bytes:
+        self.groups += 1
+        name = b"g%d" % self.groups
+        return b"(?=(?P<" + name + b">" + expression + b"))(?P=" + name + b")"
+
+
+def _split(parts: Iterable[_Part], kind: str) -> tuple[list[_Part], list[tuple[_Part, list[_Part]]]]:
+    """Return the parts before the first star of a kind, and each such star with the parts after it."""
+    head: list[_Part] = []
+    rest: list[tuple[_Part, list[_Part]]] = []
+    for part in parts:
+        if part.kind == kind:
+            rest.append((part, []))
+        else:
+            (rest[-1][1] if rest else head).append(part)
+    return head, rest
 
 
 def _is_whole_part(pattern: bytes, first: int, after: int) -> bool:

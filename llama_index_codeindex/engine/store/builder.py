@@ -4,426 +4,341 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sqlite3
 import time
-import unicodedata
 import uuid
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
-from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
-from importlib.resources import files as resources
 from pathlib import Path
-from typing import Protocol
 
-from filelock import FileLock, Timeout
-
-from llama_index_codeindex.engine.errors import EmbeddingError, IndexBusy, IndexNotWritable
+from llama_index_codeindex.engine.errors import CodeIndexError, IndexBusy, IndexDamaged, IndexNotWritable
 from llama_index_codeindex.engine.files.categories import categorise
-from llama_index_codeindex.engine.files.gate import Gate
-from llama_index_codeindex.engine.files.gitrepo import find_repository, read_head
-from llama_index_codeindex.engine.files.walk import WalkOptions, walk
-from llama_index_codeindex.engine.model import Chunk, Gap, Outline, Source, SourceFile, Symbol
-from llama_index_codeindex.engine.store.bags import chunk_terms, pack_bag
-from llama_index_codeindex.engine.store.catalog import SCHEMA_VERSION, FileRow, NewChunk
-from llama_index_codeindex.engine.store.lexical import Document
+from llama_index_codeindex.engine.model import Gap, Source, count_gaps
+from llama_index_codeindex.engine.store.catalog import FileRow
+from llama_index_codeindex.engine.store.embedding import SMALL, Embedding
+from llama_index_codeindex.engine.store.locking import writer_lock
+from llama_index_codeindex.engine.store.options import (
+    BuildOptions,
+    Embedder,
+    Progress,
+    ProgressCallback,
+    RefreshReport,
+)
+from llama_index_codeindex.engine.store.outlines import add_outline, chunk_ids, embedded_text, path_key, text_hash
 from llama_index_codeindex.engine.store.store import Store
-from llama_index_codeindex.engine.store.vectors import Vector, unit
-from llama_index_codeindex.engine.syntax.chunking import MAX_CHARS, split_lines
-from llama_index_codeindex.engine.syntax.outline import SYNTAX_VERSION, outline
-from llama_index_codeindex.engine.syntax.words import WORDS_VERSION
+from llama_index_codeindex.engine.store.tree import DiskTree, Entry, Tree, let_settle
+from llama_index_codeindex.engine.syntax.outline import outline
 
-# A file written this shortly before the scan may be written again with the same time stamp (two seconds on FAT).
-_RACY_NS = 2_000_000_000
+__all__ = [
+    "BuildOptions",
+    "Builder",
+    "Embedder",
+    "Progress",
+    "ProgressCallback",
+    "RefreshReport",
+    "add_outline",
+    "chunk_ids",
+    "embedded_text",
+    "path_key",
+    "text_hash",
+]
 
-# Texts given to the embedder at once; the embedder may cut them into smaller requests.
-_EMBED_BATCH = 256
+# Gaps that only the content explains; they hold as long as the content does. Others are looked at each time.
+_NOT_KEPT = frozenset(("unreadable", "link_outside", "denied"))
 
-
-class Embedder(Protocol):
-    """What the store and the search need of an embedding model."""
-
-    @property
-    def model_id(self) -> str:
-        """Model, width and prefixes: vectors of different ids are never compared."""
-        ...
-
-    def embed_texts(self, texts: list[str]) -> list[Vector | None]:
-        """Return a vector per text, None where that text alone failed; EmbeddingError when all did."""
-        ...
-
-    def embed_query(self, text: str) -> Vector:
-        """Return the vector of a question; EmbeddingError if there is none."""
-        ...
+StampedGap = tuple[Gap, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a refresh is. `total` is 0 while it is not known."""
+@dataclass(slots=True)
+class Survey:
+    """How the tree differs from the index, found without reading what has not changed."""
 
-    stage: str  # "scan", "parse", "embed" or "publish"
-    done: int
-    total: int
-
-
-ProgressCallback = Callable[[Progress], None]
-
-
-@dataclass(frozen=True, slots=True)
-class BuildOptions:
-    """What shapes an index."""
-
-    walk: WalkOptions = field(default_factory=WalkOptions)
-    max_chars: int = MAX_CHARS
-
-    def fingerprint(self) -> str:
-        """Return what decides whether stored chunks are those that this code would make now."""
-        parts = [SCHEMA_VERSION, SYNTAX_VERSION, WORDS_VERSION, self.max_chars, _queries_digest()]
-        for package in ("tree-sitter", "tree-sitter-language-pack"):
-            try:
-                parts.append(version(package))
-            except PackageNotFoundError:
-                parts.append("unknown")
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
-
-
-@lru_cache(maxsize=1)
-def _queries_digest() -> str:
-    folder = resources("llama_index_codeindex.engine.syntax").joinpath("queries")
-    digest = hashlib.sha256()
-    for query in sorted(folder.iterdir(), key=lambda item: item.name):
-        digest.update(query.name.encode() + query.read_bytes())
-    return digest.hexdigest()
-
-
-@dataclass(frozen=True, slots=True)
-class RefreshReport:
-    """What a refresh did. `generation` is unchanged when nothing was new."""
-
-    generation: int
-    added: int = 0
-    changed: int = 0
-    removed: int = 0
-    embedded: int = 0
-    unembedded: int = 0
-    embedding_problem: str = ""
+    started_ns: int
+    floor_ns: int  # nothing was read before
+    meta: dict[str, str]
+    facts: dict[str, str]
+    gaps: list[StampedGap]
+    known_gaps: list[StampedGap]
+    read: list[tuple[Entry, FileRow | None]] = field(default_factory=list)
+    touched: list[tuple[str, int, str]] = field(default_factory=list)
+    removed: list[FileRow] = field(default_factory=list)
+    rebuild: bool = False
+    anew: bool = False  # the full text has to be made anew
 
     @property
-    def is_noop(self) -> bool:
-        """Whether the index was already the tree's."""
-        return not (self.added or self.changed or self.removed or self.embedded)
+    def is_tree_changed(self) -> bool:
+        """Whether the next generation may differ from this one."""
+        return bool(self.rebuild or self.read or self.removed or not self.meta.get("stamp") or self.differs_in_gaps)
+
+    @property
+    def differs_in_gaps(self) -> bool:
+        """Whether other things are left out, or for other reasons."""
+        return [gap for gap, _ in self.gaps] != [gap for gap, _ in self.known_gaps]
+
+    @property
+    def is_noted(self) -> bool:
+        """Whether the index says all this already."""
+        same = all(self.meta.get(key, "") == value for key, value in self.facts.items())
+        return same and not self.touched and self.gaps == self.known_gaps
+
+
+class _Stopped(BaseException):
+    """The caller's own progress callback raised."""
+
+    def __init__(self, cause: BaseException) -> None:
+        super().__init__()
+        self.cause = cause
 
 
 class Builder:
-    """Refreshes one store from one root.
+    """Refreshes one store from one tree.
 
     Args:
         store: The store.
         root: The resolved root.
         options: What shapes the index.
         embedder: The embedding model, or None for an index without vectors.
+        tree: Where the files come from; the root's files on disk by default.
     """
 
-    def __init__(self, store: Store, root: Path, options: BuildOptions, embedder: Embedder | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        root: Path,
+        options: BuildOptions,
+        embedder: Embedder | None = None,
+        tree: Tree | None = None,
+    ) -> None:
         self.store = store
-        self.root = root
         self.options = options
-        self.embedder = embedder
-        self.gate = Gate(root, options.walk.max_file_bytes)
+        self.tree = tree or DiskTree(root, options.walk)
+        self._chunks = 0  # made by the refresh that is under way
+        self.embedding = Embedding(store, self.tree, embedder) if embedder is not None else None
 
-    def refresh(self, progress: ProgressCallback | None = None, timeout: float = 60.0) -> RefreshReport:
+    def refresh(
+        self, progress: ProgressCallback | None = None, timeout: float = 60.0, *, verify: bool = False
+    ) -> RefreshReport:
         """Bring the index to the state of the tree.
 
         Args:
             progress: Called with how far it is; an exception it raises cancels the refresh and keeps the old generation.
             timeout: Seconds to wait for another writer.
+            verify: Compare every file's content, not only that of files whose size, times or inode differ.
 
         Raises:
-            IndexBusy: Another process went on writing for that long.
+            IndexBusy: Another writer went on for that long.
             IndexNotWritable: The index folder cannot be written.
+            IndexDamaged: The index is damaged, and stays so after it was replaced.
         """
-        report = progress or (lambda _: None)
-        with self._writer(timeout):
+        began: dict[str, float] = {}
+
+        def report(made: Progress) -> None:
+            spent = time.monotonic() - began.setdefault(made.stage, time.monotonic())
+            left = spent / made.done * (made.total - made.done) if made.done and made.total else None
             try:
-                return self._refresh(report)
-            except (sqlite3.OperationalError, OSError) as error:
-                raise IndexNotWritable(f"The index could not be written: {type(error).__name__}.") from error
+                if progress is not None:
+                    progress(replace(made, chunks=self._chunks, seconds_left=left))
+            except BaseException as error:
+                raise _Stopped(error) from error
 
-    @contextmanager
-    def _writer(self, timeout: float) -> Iterator[None]:
-        layout = self.store.layout
-        if layout is None:
-            yield
-            return
-        lock = FileLock(str(layout.lock), thread_local=False)
+        self._chunks = 0
         try:
-            lock.acquire(timeout=timeout)
-        except Timeout:
-            raise IndexBusy(f"Another process is writing this index{_owner(layout.owner)}.") from None
-        try:
-            now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-            layout.owner.write_text(json.dumps({"pid": os.getpid(), "since": now}), "utf-8")
-            yield
-        finally:
-            layout.owner.unlink(missing_ok=True)
-            lock.release()
+            done = self._guarded(report, timeout, verify)
+        except _Stopped as stopped:
+            raise stopped.cause from None
+        except IndexBusy:
+            raise
+        except Exception as error:
+            self._note_failure(error.code if isinstance(error, CodeIndexError) else CodeIndexError.code)
+            raise
+        self.store.failure = ""
+        return done
 
-    def _refresh(self, progress: ProgressCallback) -> RefreshReport:
-        catalog, lexical = self.store.catalog, self.store.lexical
-        scanned_at = time.time_ns()
-        files, gaps = self._scan(progress)
-        meta = catalog.meta()
-        known = catalog.files()
-        fingerprint = self.options.fingerprint()
-        stamp = meta.get("stamp", "")
-        rebuild = meta.get("fingerprint") != fingerprint or (
-            stamp != "" and lexical.snapshot(reload=True).stamp != stamp
-        )
+    def _note_failure(self, code: str) -> None:
+        """Say in the index, where that is still possible, that its generation could not be followed by another."""
+        self.store.failure = code
+        catalog = self.store.catalog
+        with (
+            suppress(sqlite3.Error, OSError, CodeIndexError), writer_lock(self.store.layout, 0.0), catalog.writing()
+        ):  # fmt: skip
+            catalog.set_meta({"failed": code})
+
+    def _guarded(self, progress: ProgressCallback, timeout: float, verify: bool) -> RefreshReport:
+        try:
+            try:
+                return self._refresh(progress, timeout, verify)
+            except sqlite3.OperationalError:
+                raise
+            except sqlite3.DatabaseError:
+                self.store.repair()
+                return self._refresh(progress, timeout, verify)
+        except (sqlite3.OperationalError, OSError) as error:
+            raise IndexNotWritable(f"The index could not be written: {type(error).__name__}.") from error
+        except sqlite3.DatabaseError as error:
+            raise IndexDamaged("The index is damaged.") from error
+
+    def _refresh(self, progress: ProgressCallback, timeout: float, verify: bool) -> RefreshReport:
+        self.store.check()
+        survey = self.survey(progress, verify=verify)
+        self.store.verified_at = max(self.store.verified_at, _iso(survey.started_ns))
+        generation = int(survey.meta.get("generation", "0"))
+        if not survey.is_tree_changed and survey.is_noted and not self._has_unembedded(survey.meta):
+            return RefreshReport(generation)
+        with writer_lock(self.store.layout, timeout):
+            self.store.check()
+            if self.store.catalog.meta() != survey.meta:  # another writer was faster
+                survey = self.survey(progress, verify=verify)
+            report = self._write(survey, progress)
+            if self.embedding is None:
+                return report
+            done, left, problem = self.embedding.run(progress)
+            return replace(report, embedded=report.embedded + done, unembedded=left, embedding_problem=problem)
+
+    def _has_unembedded(self, meta: dict[str, str]) -> bool:
+        return self.embedding is not None and not self.embedding.is_complete(meta)
+
+    # -- what changed --------------------------------------------------------------------------------------------------
+
+    def survey(self, progress: ProgressCallback | None = None, *, verify: bool = False, read: bool = True) -> Survey:
+        """Compare the tree with the index.
+
+        Args:
+            progress: Called with how far it is.
+            verify: Compare every file's content.
+            read: Compare the content of files that look changed; else they count as changed.
+        """
+        started = time.time_ns()
+        entries, walked = self.tree.scan(progress or (lambda _: None))
+        floor = let_settle(entries) if read else started
+        head = self.tree.head()
+        with self.store.read() as view:
+            catalog, meta = view.catalog, view.meta
+            known, known_gaps = catalog.files(), catalog.stamped_gaps()
+            lost = bool(meta.get("stamp")) and view.lexical is None
+        found = Survey(
+            started, floor, meta, {"commit": head.commit, "branch": head.branch, "failed": ""},
+            [(gap, "") for gap in walked], known_gaps,
+        )  # fmt: skip
+        found.anew = lost
+        found.rebuild = lost or (bool(meta.get("stamp")) and meta.get("fingerprint") != self.options.fingerprint())
+        last = 0 if verify or found.rebuild else int(meta.get("scanned_ns", "0"))
+        old_gaps: dict[str, list[StampedGap]] = {}
+        for gap, stamp in known_gaps:
+            if stamp:
+                old_gaps.setdefault(gap.path, []).append((gap, stamp))
+        for entry in entries:
+            path = entry.file.path
+            row, gaps = known.pop(path, None), old_gaps.get(path, [])
+            stamp = row.stamp if row is not None else gaps[0][1] if gaps else ""
+            same = stamp == entry.stamp
+            if not same or found.rebuild or entry.settled_ns > last:
+                same = False
+                if row is not None and not found.rebuild and read:
+                    source = self.tree.read(path)
+                    same = isinstance(source, Source) and source.content_hash == row.hash
+                    if same and stamp != entry.stamp:
+                        found.touched.append((path, entry.file.size, entry.stamp))
+            if same:
+                found.gaps.extend((gap, entry.stamp) for gap, _ in gaps)
+            else:
+                found.read.append((entry, row))
+        found.removed = list(known.values())
+        found.gaps.sort(key=_gap_order)
+        return found
+
+    # -- the next generation -------------------------------------------------------------------------------------------
+
+    def _write(self, survey: Survey, progress: ProgressCallback) -> RefreshReport:
+        store, catalog, meta = self.store, self.store.catalog, survey.meta
+        published = False
+        generation = int(meta.get("generation", "0"))
+        if not survey.is_tree_changed and survey.is_noted:
+            return RefreshReport(generation)
         try:
             with catalog.writing():
-                plan = self._plan(files, known, rebuild, int(meta.get("scanned_ns", "0")))
-                counts = self._apply(plan, gaps, progress, rebuild)
-                same_gaps = sorted(map(repr, gaps)) == sorted(map(repr, catalog.gaps()))
-                generation = int(meta.get("generation", "0"))
-                is_new = bool(counts.added or counts.changed or counts.removed or not same_gaps or not stamp)
-                head = read_head(find_repository(self.root))
-                facts = {"commit": head.commit, "branch": head.branch}
+                store.begin(meta, anew=survey.rebuild or not meta.get("stamp"), damaged=survey.anew)
+                counts = self._apply(survey, progress)
+                is_new = bool(
+                    counts.added or counts.changed or counts.removed or survey.differs_in_gaps or survey.rebuild
+                    or not meta.get("stamp")
+                )  # fmt: skip
+                facts = dict(survey.facts)
+                if survey.gaps != survey.known_gaps:
+                    catalog.set_gaps(survey.gaps)
+                    facts["gaps"] = json.dumps(count_gaps([gap for gap, _ in survey.gaps]))
+                catalog.touch_files(survey.touched)
+                if is_new or survey.touched or survey.gaps != survey.known_gaps:
+                    facts |= {"scanned_ns": str(survey.floor_ns), "scanned_at": _iso(survey.started_ns)}
                 if is_new:
                     generation += 1
-                    stamp = f"{generation}:{uuid.uuid4().hex}"
-                    catalog.set_gaps(gaps)
+                    if self.embedding is not None and meta.get("stamp"):
+                        # Embed before the old version goes, where that is quick; the rest follows in batches.
+                        counts = replace(counts, embedded=self.embedding.run_inside(progress, SMALL))
+                    progress(Progress("publish", 0, 1))
                     catalog.update_priors()
                     catalog.prune_vectors()
                     facts |= {
                         "generation": str(generation),
-                        "stamp": stamp,
-                        "fingerprint": fingerprint,
-                        "scanned_ns": str(scanned_at),
-                        "scanned_at": _iso(scanned_at),
+                        "stamp": f"{generation}:{uuid.uuid4().hex}",
+                        "fingerprint": self.options.fingerprint(),
+                        "root": store.layout.root if store.layout is not None else "",
                         "mean_terms": repr(catalog.mean_terms()),
                         "tree_digest": _tree_digest(catalog.files()),
+                        **store.finish(meta),
                     }
-                    progress(Progress("publish", 0, 1))
-                if any(meta.get(key) != value for key, value in facts.items()):
-                    catalog.set_meta(facts)
-                if is_new:
-                    lexical.commit(stamp)
+                changed = {key: value for key, value in facts.items() if meta.get(key, "") != value}
+                if changed:
+                    catalog.set_meta(changed)
+            published = is_new
         finally:
-            lexical.release()
-        done, left, problem = self._embed_missing(progress)
-        return replace(counts, generation=generation, embedded=done, unembedded=left, embedding_problem=problem)
+            store.end(published=published)
+        if is_new:
+            progress(Progress("publish", 1, 1))
+        return replace(counts, generation=generation)
 
-    def _scan(self, progress: ProgressCallback) -> tuple[list[SourceFile], list[Gap]]:
-        files: list[SourceFile] = []
-        gaps: list[Gap] = []
-        for found in walk(self.root, self.options.walk):
-            if isinstance(found, SourceFile):
-                files.append(found)
-            else:
-                gaps.append(found)
-            if not (len(files) + len(gaps)) % 1000:
-                progress(Progress("scan", len(files), 0))
-        progress(Progress("scan", len(files), len(files)))
-        return files, gaps
-
-    def _plan(self, files: list[SourceFile], known: dict[str, FileRow], rebuild: bool, last_scan: int) -> _Plan:
-        """Decide what must be read. Size and time only save the hashing, and only when the time cannot lie."""
-        plan = _Plan()
-        present = set()
-        for file in files:
-            present.add(file.path)
-            row = known.get(file.path)
-            is_same = row is not None and (row.size, row.mtime_ns) == (file.size, file.mtime_ns)
-            if rebuild or not is_same or file.mtime_ns >= last_scan - _RACY_NS:
-                plan.read.append((file, row))
-        plan.removed = [row for path, row in known.items() if path not in present]
-        return plan
-
-    def _apply(self, plan: _Plan, gaps: list[Gap], progress: ProgressCallback, rebuild: bool) -> RefreshReport:
-        catalog, lexical = self.store.catalog, self.store.lexical
-        if rebuild:
-            lexical.clear()
-        if plan.removed:
-            lexical.remove_files([row.id for row in plan.removed])
-            catalog.remove_files([row.id for row in plan.removed])
+    def _apply(self, survey: Survey, progress: ProgressCallback) -> RefreshReport:
         added = changed = 0
-        removed = len(plan.removed)
-        touched: list[SourceFile] = []
-        for number, (file, row) in enumerate(plan.read):
-            progress(Progress("parse", number, len(plan.read)))
-            source = self.gate.read(file.path)
-            if isinstance(source, Gap):
-                gaps.append(source)
-                if row is not None:
-                    lexical.remove_files([row.id])
-                    catalog.remove_files([row.id])
-                    removed += 1
-                continue
-            if row is not None and row.hash == source.content_hash and not rebuild:
-                if (row.size, row.mtime_ns) != (file.size, file.mtime_ns):
-                    touched.append(file)
-                continue
+        removed = len(survey.removed)
+        self._remove(survey.removed, survey)
+        for number, (entry, row) in enumerate(survey.read):
+            progress(Progress("parse", number, len(survey.read)))
             if row is not None:
-                if not rebuild:
-                    lexical.remove_files([row.id])
-                catalog.remove_files([row.id])
-                changed += 1
-            else:
-                added += 1
-            self._add(file, source, gaps)
-        catalog.touch_files(touched)
-        progress(Progress("parse", len(plan.read), len(plan.read)))
+                self._remove([row], survey)
+            source = self.tree.read(entry.file.path)
+            if isinstance(source, Gap):
+                survey.gaps.append((source, "" if source.reason in _NOT_KEPT else entry.stamp))
+                removed += row is not None
+                continue
+            changed += row is not None
+            added += row is None
+            self._add(entry, source, survey)
+        progress(Progress("parse", len(survey.read), len(survey.read)))
+        survey.gaps.sort(key=_gap_order)
         return RefreshReport(0, added, changed, removed)
 
-    def _add(self, file: SourceFile, source: Source, gaps: list[Gap]) -> None:
-        catalog = self.store.catalog
-        found = outline(file.path, source.text, self.options.max_chars)
+    def _remove(self, rows: list[FileRow], survey: Survey) -> None:
+        if rows:
+            if not survey.rebuild:
+                self.store.lexical.remove_files([row.id for row in rows])
+            self.store.catalog.remove_files([row.id for row in rows])
+
+    def _add(self, entry: Entry, source: Source, survey: Survey) -> None:
+        path = entry.file.path
+        found = outline(path, source.text, self.options.max_chars)
         if found.problem:
-            gaps.append(Gap(file.path, "unparsed", found.problem))
-        file_id = catalog.add_file(
-            file, hash=source.content_hash, language=found.language, category=categorise(file.path),
+            survey.gaps.append((Gap(path, "unparsed", found.problem), entry.stamp))
+        file_id = self.store.catalog.add_file(
+            entry.file, hash=source.content_hash, language=found.language, category=categorise(path),
             encoding=source.encoding, redactions=source.redactions, structural=found.structural,
-            lines=source.text.count("\n") + 1, path_key=path_key(file.path),
+            lines=source.text.count("\n") + 1, path_key=path_key(path), stamp=entry.stamp,
         )  # fmt: skip
-        add_outline(self.store, file_id, file.path, found)
-
-    # -- vectors -------------------------------------------------------------------------------------------------------
-
-    def _embed_missing(self, progress: ProgressCallback) -> tuple[int, int, str]:
-        """Embed the texts without a vector, batch by batch, so that a stop loses one batch and not the work.
-
-        Returns:
-            How many were embedded, how many were not, and the code of the error that ended it.
-        """
-        embedder, catalog = self.embedder, self.store.catalog
-        if embedder is None:
-            return 0, 0, ""
-        missing = catalog.missing_vectors(embedder.model_id)
-        done = 0
-        problem = ""
-        for start in range(0, len(missing), _EMBED_BATCH):
-            progress(Progress("embed", start, len(missing)))
-            batch = missing[start : start + _EMBED_BATCH]
-            texts = self._texts([row for _, row in batch])
-            pairs = [(key, texts[row]) for key, row in batch if row in texts]
-            if not pairs:
-                continue
-            try:
-                vectors = embedder.embed_texts([text for _, text in pairs])
-            except EmbeddingError as error:
-                problem = error.code
-                break
-            stored = [(key, unit(v).tobytes()) for (key, _), v in zip(pairs, vectors, strict=True) if v is not None]
-            with catalog.writing():
-                catalog.add_vectors(embedder.model_id, stored)
-                catalog.set_meta({"vectors_stamp": uuid.uuid4().hex})
-            done += len(stored)
-        facts = {"embedding_model": embedder.model_id, "embedding_problem": problem}
-        if any(catalog.meta().get(key) != value for key, value in facts.items()):
-            with catalog.writing():
-                catalog.set_meta(facts)
-        return done, len(missing) - done, problem
-
-    def _texts(self, rows: list[int]) -> dict[int, str]:
-        """Return the embedded text of chunks, read from disk where it is still what was indexed."""
-        found: dict[int, str] = {}
-        sources: dict[str, list[str] | None] = {}
-        for chunk in self.store.catalog.chunk_rows(rows):
-            if chunk.path not in sources:
-                source = self.gate.read(chunk.path)
-                sources[chunk.path] = split_lines(source.text) if isinstance(source, Source) else None
-            lines = sources[chunk.path]
-            if lines is None:
-                continue
-            text = "".join(lines[chunk.start_line - 1 : chunk.end_line])[chunk.offset : chunk.offset + chunk.length]
-            if text_hash(text) == chunk.hash:
-                found[chunk.row] = embedded_text(text, chunk.context)
-        return found
+        self._chunks += len(add_outline(self.store, file_id, path, found))
 
 
-@dataclass(slots=True)
-class _Plan:
-    read: list[tuple[SourceFile, FileRow | None]] = field(default_factory=list)
-    removed: list[FileRow] = field(default_factory=list)
-
-
-def add_outline(store: Store, file_id: int, path: str, found: Outline) -> list[int]:
-    """Store the chunks, symbols and references of one file in catalog and full text; return the chunks' rows."""
-    new_chunks: list[NewChunk] = []
-    bodies: list[str] = []
-    identities = chunk_ids(path, found.chunks)
-    for chunk, identity in zip(found.chunks, identities, strict=True):
-        counted = chunk_terms(chunk.text, path, chunk.scope, chunk.symbol)
-        new_chunks.append(
-            NewChunk(
-                chunk_id=identity,
-                ordinal=chunk.ordinal,
-                start_line=chunk.start_line,
-                end_line=chunk.end_line,
-                offset=chunk.offset,
-                length=len(chunk.text),
-                symbol=chunk.symbol,
-                kind=chunk.kind,
-                scope=chunk.scope,
-                context=chunk.context,
-                part=chunk.part,
-                hash=text_hash(chunk.text),
-                embed_hash=text_hash(embedded_text(chunk.text, chunk.context)),
-                terms=sum(counted.values()),
-                bag=pack_bag(counted),
-            )
-        )
-        bodies.append(" ".join(counted.elements()))
-    rows = store.catalog.add_chunks(file_id, new_chunks)
-    placed = list(_place(found.symbols, found.chunks, rows))
-    store.catalog.add_symbols(file_id, placed)
-    store.catalog.add_references(file_id, found.references)
-    kinds: dict[int, set[str]] = {row: {chunk.kind} for row, chunk in zip(rows, found.chunks, strict=True)}
-    for symbol, row in placed:
-        if row in kinds:
-            kinds[row].add(symbol.kind)
-    documents: list[Document] = [(row, file_id, kinds[row], body) for row, body in zip(rows, bodies, strict=True)]
-    store.lexical.add(documents)
-    return rows
-
-
-def _place(symbols: Iterable[Symbol], chunks: tuple[Chunk, ...], rows: list[int]) -> Iterator[tuple[Symbol, int]]:
-    """Pair each symbol with the row of the chunk that holds its name."""
-    by_line: dict[int, int] = {}
-    for chunk, row in zip(chunks, rows, strict=True):
-        for line in range(chunk.start_line, chunk.end_line + 1):
-            by_line.setdefault(line, row)
-    for symbol in symbols:
-        yield symbol, by_line.get(symbol.name_line, by_line.get(symbol.start_line, 0))
-
-
-def chunk_ids(path: str, chunks: Iterable[Chunk]) -> list[str]:
-    """Return deterministic ids: path, symbol, content, and a number where those are the same. No line is in them."""
-    seen: dict[str, int] = {}
-    ids = []
-    for chunk in chunks:
-        base = f"{path}#{chunk.symbol}@{text_hash(chunk.text)[:16]}"
-        seen[base] = seen.get(base, -1) + 1
-        ids.append(f"{base}.{seen[base]}" if seen[base] else base)
-    return ids
-
-
-def text_hash(text: str) -> str:
-    """Return the hash by which a text is known again."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def embedded_text(text: str, context: str) -> str:
-    """Return what the embedder is given: the text below the header of what encloses it; no path, no line number."""
-    return f"{context}\n{text}" if context else text
-
-
-def path_key(path: str) -> str:
-    """Return the form in which paths are looked up: composed characters, folded case."""
-    return unicodedata.normalize("NFC", path).casefold()
+def _gap_order(stamped: StampedGap) -> tuple[str, str, str]:
+    gap, _ = stamped
+    return gap.path, gap.reason, gap.detail
 
 
 def _tree_digest(files: dict[str, FileRow]) -> str:
@@ -435,11 +350,3 @@ def _tree_digest(files: dict[str, FileRow]) -> str:
 
 def _iso(nanoseconds: int) -> str:
     return datetime.fromtimestamp(nanoseconds / 1e9, timezone.utc).isoformat(timespec="seconds")
-
-
-def _owner(path: Path) -> str:
-    try:
-        owner = json.loads(path.read_text("utf-8"))
-        return f" (process {int(owner['pid'])}, since {str(owner['since'])[:25]})"
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""

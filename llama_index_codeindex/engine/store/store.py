@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import sqlite3
+import tempfile
 import threading
-import time
-from collections.abc import Iterator
+import uuid
+import weakref
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from llama_index_codeindex.engine.errors import IndexNotWritable
 from llama_index_codeindex.engine.store.catalog import Catalog
-from llama_index_codeindex.engine.store.lexical import LexicalIndex, LexicalSnapshot
+from llama_index_codeindex.engine.store.lexical import LexicalIndex, LexicalSnapshot, derive, sum_files
 from llama_index_codeindex.engine.store.location import Layout
+from llama_index_codeindex.engine.store.locking import writer_lock
 from llama_index_codeindex.engine.store.vectors import VectorMatrix
 
-# Between a writer's two commits a reader may see one without the other; they are milliseconds apart.
-_RETRIES = 40
-_RETRY_SECONDS = 0.025
+# A reader whose full text was swept away by a writer meanwhile looks again; two generations are always kept.
+_ATTEMPTS = 5
+# A repair waits this long for a writer, who may just be making the catalog.
+_REPAIR_SECONDS = 30.0
 
 
 @dataclass(slots=True)
@@ -26,7 +33,7 @@ class View:
     """One generation, for as long as a query takes."""
 
     catalog: Catalog
-    lexical: LexicalSnapshot | None  # None when the full text is of another generation than the catalog
+    lexical: LexicalSnapshot | None  # None when the full text of this generation is missing or damaged
     meta: dict[str, str]
     store: Store = field(repr=False)
 
@@ -41,62 +48,139 @@ class View:
 
 
 class Store:
-    """An index folder, or an index in memory when `layout` is None."""
+    """An index folder, or an index in memory when `layout` is None.
+
+    Raises:
+        IndexNotWritable: There is no index yet, and none can be made.
+    """
 
     def __init__(self, layout: Layout | None) -> None:
         self.layout = layout
         self.repairs: list[str] = []
+        self.failure = ""  # the code of the error that ended the last refresh of this process
+        self.verified_at = ""  # when this process last found the index to be the tree's, or made it so
         self._lock = threading.Lock()
-        self._snapshot: tuple[str, LexicalSnapshot] | None = None
+        self._snapshot: tuple[str, LexicalSnapshot | None] = ("", None)
         self._matrix: tuple[tuple[str, str], VectorMatrix] | None = None
+        self._copies: list[weakref.finalize[..., Store]] = []
+        self._work: tuple[Path, LexicalIndex] | None = None
+        self._base: Path | None = None
+        self._memory = LexicalIndex(None) if layout is None else None
+        self._identity: tuple[int, int] | None = None
         if layout is None:
             self.catalog = Catalog(None)
             self.catalog.create()
-            self.lexical = LexicalIndex(None)
             return
         try:
-            layout.create()
             self.catalog = self._open_catalog(layout)
-            self.lexical = LexicalIndex(layout.lexical)
         except (OSError, sqlite3.OperationalError) as error:
             raise IndexNotWritable(f"The index folder cannot be used: {_reason(error)}.") from None
 
+    # -- the catalog ---------------------------------------------------------------------------------------------------
+
     def _open_catalog(self, layout: Layout) -> Catalog:
+        if not layout.catalog.exists():
+            layout.create()
         catalog = Catalog(layout.catalog)
-        if not catalog.is_sound():
+        if catalog.is_sound() and not self._lost_content(catalog, layout):
+            catalog.create()
+        else:
             catalog.close()
-            for suffix in ("", "-wal", "-shm"):
-                layout.catalog.with_name(layout.catalog.name + suffix).unlink(missing_ok=True)
-            self.repairs.append("catalog_rebuilt")
-            catalog = Catalog(layout.catalog)
-        catalog.create()
+            catalog = self._replace_catalog(layout)
+        self._identity = _identity(layout.catalog)
         return catalog
+
+    @staticmethod
+    def _lost_content(catalog: Catalog, layout: Layout) -> bool:
+        """Say whether a catalog without tables stands beside a full text that one must have named."""
+        return catalog.is_empty() and layout.lexical.is_dir() and any(layout.lexical.iterdir())
+
+    def _replace_catalog(self, layout: Layout) -> Catalog:
+        """Put a new catalog in the place of a damaged one; the next refresh fills it."""
+        with writer_lock(layout, _REPAIR_SECONDS):
+            catalog = Catalog(layout.catalog)
+            if not catalog.is_sound() or self._lost_content(catalog, layout):
+                catalog.close()
+                for suffix in ("", "-wal", "-shm"):
+                    layout.catalog.with_name(layout.catalog.name + suffix).unlink(missing_ok=True)
+                self._note_repair("catalog_rebuilt")
+                shutil.rmtree(layout.lexical, ignore_errors=True)
+                catalog = Catalog(layout.catalog)
+            catalog.create()
+            return catalog
+
+    def _note_repair(self, what: str) -> None:
+        if what not in self.repairs:
+            self.repairs.append(what)
+
+    def check(self) -> None:
+        """Open the catalog again if another process removed or replaced it, and repair it if it is damaged."""
+        layout = self.layout
+        if layout is None or self._identity == _identity(layout.catalog):
+            return
+        with self._lock:
+            if self._identity == _identity(layout.catalog):
+                return
+            try:
+                old, self.catalog = self.catalog, self._open_catalog(layout)
+            except (OSError, sqlite3.OperationalError) as error:
+                raise IndexNotWritable(f"The index folder cannot be used: {_reason(error)}.") from None
+            self._snapshot, self._matrix = ("", None), None
+            old.retire()
+
+    def repair(self) -> None:
+        """Replace a catalog that turned out to be damaged while it was used."""
+        if self.layout is not None:
+            with self._lock:
+                self.catalog.retire()
+                self.catalog = self._open_catalog(self.layout)
+                self._snapshot, self._matrix = ("", None), None
+
+    # -- reading -------------------------------------------------------------------------------------------------------
 
     @contextmanager
     def read(self) -> Iterator[View]:
-        """Hold one generation of everything.
-
-        A commit of the full text and one of the catalog cannot be one, so a reader that meets only the first waits a
-        moment. If the two never agree, a writer was killed in between: the view then comes without full text.
-        """
-        for attempt in range(_RETRIES):
-            with self.catalog.reading():
-                meta = self.catalog.meta()
-                snapshot = self._lexical_of(meta.get("stamp", ""))
-                if snapshot is not None or attempt == _RETRIES - 1 or not meta.get("stamp"):
-                    yield View(self.catalog, snapshot, meta, self)
+        """Hold one generation of everything. The view comes without full text only where that is missing or damaged."""
+        self.check()
+        for attempt in range(_ATTEMPTS):
+            catalog = self.catalog
+            with catalog.reading():
+                meta = catalog.meta()
+                snapshot = self._lexical_of(catalog, meta)
+                if snapshot is not None or attempt == _ATTEMPTS - 1 or not meta.get("stamp"):
+                    yield View(catalog, snapshot, meta, self)
                     return
-            time.sleep(_RETRY_SECONDS)
 
-    def _lexical_of(self, stamp: str) -> LexicalSnapshot | None:
+    def _lexical_of(self, catalog: Catalog, meta: dict[str, str]) -> LexicalSnapshot | None:
+        mean_terms = float(meta.get("mean_terms", "0"))
+        if self._memory is not None:
+            return self._memory.snapshot(catalog.bags, mean_terms)
+        name, stamp = meta.get("lexical", ""), meta.get("stamp", "")
+        if self.layout is None or not name:
+            return None
         with self._lock:
-            if self._snapshot is not None and self._snapshot[0] == stamp:
-                return self._snapshot[1]
-            snapshot = self.lexical.snapshot(reload=True)
-            if snapshot.stamp != stamp:
-                return None
-            self._snapshot = (stamp, snapshot)
-            return snapshot
+            if self._snapshot[0] != stamp or self._snapshot[1] is None:
+                folder = self.layout.lexical / name
+                try:
+                    if sum_files(folder) != json.loads(meta["lexical_files"]):
+                        return None
+                    index = LexicalIndex(folder) if os.access(folder, os.W_OK) else self._copied(folder)
+                    self._snapshot = (stamp, index.snapshot(self.bags, mean_terms))
+                except (OSError, ValueError, KeyError):
+                    return None
+            return self._snapshot[1]
+
+    def bags(self, rows: Sequence[int]) -> dict[int, tuple[int, bytes]]:
+        """Return the bags of words of chunks of the generation that the thread reads."""
+        return self.catalog.bags(rows)
+
+    def _copied(self, folder: Path) -> LexicalIndex:
+        """Open a full text in a folder that cannot be written: its readers need to make a lock in it."""
+        copy = Path(tempfile.mkdtemp(prefix="codeindex-"))
+        self._copies.append(weakref.finalize(self, shutil.rmtree, copy, ignore_errors=True))
+        for path in folder.iterdir():
+            shutil.copyfile(path, copy / path.name)
+        return LexicalIndex(copy)
 
     def load_vectors(self, view: View, model: str) -> VectorMatrix:
         """Return the matrix of a model's vectors in a view, from memory if it is of the same generation."""
@@ -109,9 +193,100 @@ class Store:
             self._matrix = (key, matrix)
         return matrix
 
+    # -- writing the full text -----------------------------------------------------------------------------------------
+
+    @property
+    def lexical(self) -> LexicalIndex:
+        """The full text that is being written: the next generation's, made when it is first needed."""
+        if self._memory is not None:
+            return self._memory
+        if self._work is None:
+            assert self.layout is not None
+            folder = self.layout.lexical / uuid.uuid4().hex
+            self._work = (folder, derive(self._base, folder))
+        return self._work[1]
+
+    def begin(self, meta: dict[str, str], *, anew: bool, damaged: bool = False) -> None:
+        """Start a generation: on the full text of the last one, or with an empty one.
+
+        Args:
+            meta: What the catalog says of the last generation.
+            anew: Start with an empty one.
+            damaged: The last one is lost, which answers are to say.
+        """
+        name = meta.get("lexical", "")
+        self._work = None
+        self._base = None
+        if self.layout is not None:
+            self._sweep({name})
+            if name and not anew:
+                self._base = self.layout.lexical / name
+        if damaged:
+            self._note_repair("lexical_rebuilt")
+
+    def finish(self, meta: dict[str, str]) -> dict[str, str]:
+        """Commit the full text, and return what the catalog is to say of it."""
+        if self._memory is not None:
+            self._memory.commit()
+            return {}
+        if self._work is None and self._base is not None:
+            return {}  # nothing changed in it
+        index = self.lexical
+        index.commit()
+        assert self._work is not None
+        folder = self._work[0]
+        known = json.loads(meta.get("lexical_files", "{}")) if self._base is not None else {}
+        return {"lexical": folder.name, "lexical_files": json.dumps(sum_files(folder, known))}
+
+    def end(self, *, published: bool) -> None:
+        """Drop what was not published."""
+        work, self._work = self._work, None
+        if work is not None and not published:
+            work[1].release()
+            shutil.rmtree(work[0], ignore_errors=True)
+
+    def _sweep(self, keep: set[str]) -> None:
+        """Remove the full texts of all generations but the last; that of the last but one went on serving until now."""
+        assert self.layout is not None
+        if not self.layout.lexical.is_dir():
+            return
+        for path in [path for path in self.layout.lexical.iterdir() if path.name not in keep]:
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+
+    def clear(self, timeout: float = 60.0) -> None:
+        """Remove the index with everything in its folder, once no writer is at work any more.
+
+        Raises:
+            IndexBusy: Another writer was at work for that long.
+            IndexNotWritable: The folder cannot be removed.
+        """
+        layout = self.layout
+        if layout is None:
+            return
+        try:
+            with writer_lock(layout, timeout):
+                self.close()
+                layout.remove()
+        except OSError as error:
+            raise IndexNotWritable(f"The index folder cannot be removed: {_reason(error)}.") from None
+
     def close(self) -> None:
         """Close the catalog's connections."""
         self.catalog.close()
+        self._snapshot, self._matrix = ("", None), None
+        while self._copies:
+            self._copies.pop()()
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _reason(error: Exception) -> str:

@@ -1,0 +1,45 @@
+"""Removing the indexes of folders that are gone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from llama_index_codeindex.engine.errors import IndexBusy
+from llama_index_codeindex.engine.store.location import Layout, cache_folder
+from llama_index_codeindex.engine.store.locking import writer_lock
+
+
+def prune(cache_dir: str | os.PathLike[str] | None = None) -> list[str]:
+    """Remove the indexes whose root does not exist any more, and return those roots.
+
+    Args:
+        cache_dir: Where indexes are kept; the user's cache folder by default.
+    """
+    base = cache_folder(cache_dir)
+    gone: list[str] = []
+    for catalog in sorted(base.glob("*/catalog.sqlite3")):
+        layout = Layout(catalog.parent)
+        root = _root_of(layout)
+        if not root or Path(root).exists():
+            continue
+        try:
+            with writer_lock(layout, 0.0):
+                shutil.rmtree(layout.folder)
+        except (IndexBusy, OSError):
+            continue  # somebody uses it after all
+        gone.append(root)
+    return gone
+
+
+def _root_of(layout: Layout) -> str:
+    """Return the root that an index describes, or an empty string where it does not say."""
+    try:
+        with closing(sqlite3.connect(f"{layout.catalog.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            row = connection.execute("SELECT value FROM meta WHERE key = 'root'").fetchone()
+    except sqlite3.Error:
+        return ""
+    return str(row[0]) if row else ""

@@ -1,0 +1,177 @@
+"""The tables of the catalog, and their rows as the other rooms see them."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from llama_index_codeindex.engine.model import Symbol
+
+# Raised when the tables change; an index of another version is built anew.
+SCHEMA_VERSION = 2
+
+SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE files (
+    id INTEGER PRIMARY KEY,
+    path TEXT NOT NULL UNIQUE,
+    path_key TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    stamp TEXT NOT NULL,
+    language TEXT NOT NULL,
+    category TEXT NOT NULL,
+    encoding TEXT NOT NULL,
+    redactions INTEGER NOT NULL,
+    structural INTEGER NOT NULL,
+    lines INTEGER NOT NULL,
+    prior REAL NOT NULL DEFAULT 0
+);
+CREATE TABLE chunks (
+    id INTEGER PRIMARY KEY,
+    file_id INTEGER NOT NULL REFERENCES files(id) ON DELETE CASCADE,
+    chunk_id TEXT NOT NULL,
+    ordinal INTEGER NOT NULL,
+    start_line INTEGER NOT NULL,
+    end_line INTEGER NOT NULL,
+    offset INTEGER NOT NULL,
+    length INTEGER NOT NULL,
+    symbol TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    context TEXT NOT NULL,
+    part TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    embed_hash TEXT NOT NULL,
+    terms INTEGER NOT NULL,
+    bag BLOB NOT NULL
+);
+CREATE INDEX chunks_file ON chunks(file_id);
+CREATE INDEX chunks_embed ON chunks(embed_hash);
+CREATE TABLE symbols (
+    id INTEGER PRIMARY KEY,
+    file_id INTEGER NOT NULL REFERENCES files(id) ON DELETE CASCADE,
+    chunk INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    name_key TEXT NOT NULL,
+    qualified TEXT NOT NULL,
+    qualified_key TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    start_line INTEGER NOT NULL,
+    end_line INTEGER NOT NULL,
+    name_line INTEGER NOT NULL,
+    signature TEXT NOT NULL
+);
+CREATE INDEX symbols_key ON symbols(name_key, file_id, start_line);
+CREATE INDEX symbols_name ON symbols(name, file_id);
+CREATE INDEX symbols_file ON symbols(file_id);
+CREATE TABLE refs (
+    name TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    file_id INTEGER NOT NULL REFERENCES files(id) ON DELETE CASCADE,
+    lines TEXT NOT NULL,
+    PRIMARY KEY (name, kind, file_id)
+) WITHOUT ROWID;
+CREATE INDEX refs_file ON refs(file_id, name);
+CREATE TABLE gaps (path TEXT NOT NULL, reason TEXT NOT NULL, detail TEXT NOT NULL, stamp TEXT NOT NULL);
+CREATE TABLE vectors (id INTEGER PRIMARY KEY, model TEXT NOT NULL, hash TEXT NOT NULL, vector BLOB NOT NULL);
+CREATE UNIQUE INDEX vectors_key ON vectors(hash, model);
+"""
+
+# Bits of a chunk's row that number it inside its file: a file of a megabyte has some thousand chunks.
+_ORDINAL_BITS = 16
+
+
+def symbol_key(name: str) -> str:
+    """Return the form in which names are looked up: folded case, every separator a dot."""
+    for separator in ("::", "->", "#", "/", "\\"):
+        name = name.replace(separator, ".")
+    return name.casefold().strip(".")
+
+
+def file_key(path: str) -> int:
+    """Return the id of a file: 47 bits of its path's hash.
+
+    Ids are made from the path, not counted, so that an index that grew by refreshes and one built at once hold the same
+    rows, and whatever is ordered by row where scores are equal comes in the same order.
+    """
+    digest = hashlib.sha256(path.encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:6], "big") >> 1
+
+
+def chunk_key(file_id: int, ordinal: int) -> int:
+    """Return the row of a file's chunk; a file's rows follow one another."""
+    return (file_id << _ORDINAL_BITS) + ordinal
+
+
+@dataclass(frozen=True, slots=True)
+class FileRow:
+    """A file as the catalog knows it."""
+
+    id: int
+    path: str
+    hash: str
+    size: int
+    stamp: str  # while it is the same, so is the content; see `Entry`
+    language: str
+    category: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRow:
+    """A chunk as the catalog knows it, with what ranking needs of its file."""
+
+    row: int
+    chunk_id: str
+    file_id: int
+    path: str
+    language: str
+    category: str
+    prior: float
+    start_line: int
+    end_line: int
+    offset: int  # where the text starts in its first line, and how many characters it has
+    length: int
+    symbol: str
+    kind: str
+    scope: str
+    context: str
+    hash: str
+    embed_hash: str
+    terms: int
+    bag: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class NewChunk:
+    """A chunk to store."""
+
+    chunk_id: str
+    ordinal: int
+    start_line: int
+    end_line: int
+    offset: int
+    length: int
+    symbol: str
+    kind: str
+    scope: str
+    context: str
+    part: str
+    hash: str
+    embed_hash: str
+    terms: int
+    bag: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolRow:
+    """A definition and where it is."""
+
+    symbol: Symbol
+    path: str
+    file_id: int
+    language: str
+    category: str
+    chunk_row: int
+    prior: float = 0.0

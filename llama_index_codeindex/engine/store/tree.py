@@ -1,0 +1,126 @@
+"""The tree an index describes: the files below a root as they are on disk."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from llama_index_codeindex.engine.files.gate import Gate
+from llama_index_codeindex.engine.files.gitrepo import Head, find_repository, read_head
+from llama_index_codeindex.engine.files.walk import WalkOptions, walk
+from llama_index_codeindex.engine.model import Gap, Source, SourceFile
+from llama_index_codeindex.engine.store.options import Progress, ProgressCallback
+
+# Two writes inside one tick of the kernel's clock (at most 10 ms) get the same time stamp.
+_TICK_NS = 20_000_000
+# Time stamps without a fraction come from file systems that count in seconds, FAT in two of them.
+_COARSE_NS = 2_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file that may be indexed. While `stamp` is the same, so is its content, if it was read after `settled_ns`."""
+
+    file: SourceFile
+    stamp: str
+    settled_ns: int
+
+
+class Tree(Protocol):
+    """What a refresh reads from."""
+
+    def scan(self, progress: ProgressCallback) -> tuple[list[Entry], list[Gap]]:
+        """Return what is there, without reading it."""
+        ...
+
+    def read(self, path: str) -> Source | Gap:
+        """Return one file's source, or why there is none."""
+        ...
+
+    def head(self) -> Head:
+        """Return the commit and branch the tree stands on."""
+        ...
+
+
+def _stamp(status: os.stat_result) -> str:
+    """Return what changes with a file's content. The time of an inode's change cannot be set back, as `mtime` can."""
+    return f"{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_ino}"
+
+
+def _settled_ns(status: os.stat_result) -> int:
+    changed, modified = status.st_ctime_ns, status.st_mtime_ns
+    is_coarse = not changed % 1_000_000_000 and not modified % 1_000_000_000
+    return max(changed, modified) + (_COARSE_NS if is_coarse else _TICK_NS)
+
+
+class DiskTree:
+    """The files below a root.
+
+    Args:
+        root: The resolved root.
+        options: What the walk admits.
+    """
+
+    def __init__(self, root: Path, options: WalkOptions) -> None:
+        self.root = root
+        self.options = options
+        self.gate = Gate(root, options.max_file_bytes)
+
+    def scan(self, progress: ProgressCallback) -> tuple[list[Entry], list[Gap]]:
+        """Walk the root."""
+        entries: list[Entry] = []
+        gaps: list[Gap] = []
+        for found in walk(self.root, self.options):
+            if isinstance(found, Gap):
+                gaps.append(found)
+                continue
+            entry = self._entry(found)
+            if entry is not None:
+                entries.append(entry)
+            if not len(entries) % 1000:
+                progress(Progress("scan", len(entries), 0))
+        progress(Progress("scan", len(entries), len(entries)))
+        return entries, gaps
+
+    def _entry(self, file: SourceFile) -> Entry | None:
+        """Return a file with its stamp."""
+        try:
+            status = os.lstat(f"{self.root}{os.sep}{file.path}")
+        except OSError:
+            return None  # gone since it was listed
+        return Entry(SourceFile(file.path, status.st_size, status.st_mtime_ns), _stamp(status), _settled_ns(status))
+
+    def stamp_of(self, path: str, commit: str = "") -> str:  # noqa: ARG002
+        """Return the stamp of a file as it is now; an empty string where it is too fresh, a link, or behind one."""
+        target = os.path.join(self.root, os.path.normpath(path))
+        try:
+            status = os.lstat(target)
+        except OSError:
+            return ""
+        is_settled = _settled_ns(status) < time.time_ns()
+        return _stamp(status) if is_settled and os.path.realpath(target) == target else ""
+
+    def read(self, path: str) -> Source | Gap:
+        """Read a file through the gate."""
+        return self.gate.read(path)
+
+    def gate_at(self, commit: str) -> Gate:  # noqa: ARG002
+        """Return what reads the files as they are now, whatever the commit."""
+        return self.gate
+
+    def head(self) -> Head:
+        """Return where HEAD points."""
+        return read_head(find_repository(self.root))
+
+
+def let_settle(entries: list[Entry]) -> int:
+    """Wait for the clock's tick to pass for files written just now, and return the time from which reading starts."""
+    now = time.time_ns()
+    newest = max((entry.settled_ns for entry in entries if entry.settled_ns <= now + _TICK_NS), default=0)
+    if newest >= now:
+        time.sleep((newest - now) / 1e9 + 0.001)
+        now = time.time_ns()
+    return now
