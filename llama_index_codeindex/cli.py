@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import sys
+import threading
 from collections.abc import Sequence
 from io import TextIOWrapper
 from typing import Any
@@ -14,12 +15,14 @@ from llama_index_codeindex import __version__
 from llama_index_codeindex.engine.codebase import Codebase
 from llama_index_codeindex.engine.context.fence import inert, visible
 from llama_index_codeindex.engine.context.windows import best_window
-from llama_index_codeindex.engine.errors import CodeIndexError, InvalidArgument
+from llama_index_codeindex.engine.errors import CodeIndexError, IndexBusy, IndexNotWritable, InvalidArgument
 from llama_index_codeindex.engine.model import SearchResult
 from llama_index_codeindex.engine.progress import ProgressBar
 from llama_index_codeindex.engine.search.query import understand
 from llama_index_codeindex.engine.static_model import StaticModel, is_packaged_model_installed
+from llama_index_codeindex.engine.store.options import RefreshReport
 from llama_index_codeindex.engine.syntax.chunking import split_lines
+from llama_index_codeindex.engine.watch import DEBOUNCE
 
 FOUND, NOTHING, FAILED, INTERRUPTED = 0, 1, 2, 130
 
@@ -74,6 +77,14 @@ def _parser() -> argparse.ArgumentParser:
     pack = _command(commands, "pack", _pack, "print exactly what a model would be given")
     _add_query(pack)
 
+    watch = _command(commands, "watch", _watch, "keep the index fresh until interrupted")
+    watch.add_argument(
+        "--debounce", type=float, default=DEBOUNCE, help="seconds without a change (default: %(default)s)"
+    )
+
+    clear = _command(commands, "clear", _clear, "remove the index of this folder")
+    clear.set_defaults(embed="none")
+
     _command(
         commands, "mcp", _mcp, "serve the tools to agents over the Model Context Protocol, on standard input and output"
     )
@@ -96,8 +107,13 @@ def _command(commands: Any, name: str, run: Any, text: str) -> argparse.Argument
     return command
 
 
+def _as_text(argument: str) -> str:
+    """Return an argument as UTF-8, which terminals send whatever the locale says."""
+    return os.fsencode(argument).decode("utf-8", "replace")
+
+
 def _add_query(command: argparse.ArgumentParser) -> None:
-    command.add_argument("query", metavar="QUERY", help="a question, a symbol or a path")
+    command.add_argument("query", type=_as_text, metavar="QUERY", help="a question, a symbol or a path")
     command.add_argument("--top-k", default="5", help="how many hits at most (default: %(default)s)")
     command.add_argument(
         "--under", action="append", default=[], help="only below this folder, or matching this pattern"
@@ -110,8 +126,13 @@ def _open(arguments: argparse.Namespace) -> Codebase:
     codebase = Codebase(
         arguments.root, arguments.cache_dir, _embedder(arguments), allow_broad_root=arguments.allow_broad_root
     )
-    with ProgressBar() as bar:
-        codebase.refresh(bar)
+    try:
+        with ProgressBar() as bar:
+            codebase.refresh(bar)
+    except (IndexBusy, IndexNotWritable) as error:
+        if not codebase.generation:
+            raise
+        print(f"{error.code}: answering from generation {codebase.generation}. {error.suggestion}", file=sys.stderr)
     return codebase
 
 
@@ -141,6 +162,10 @@ def _index(arguments: argparse.Namespace) -> int:
     return FOUND
 
 
+# Examples of each kind of gap that a terminal shows.
+_SHOWN_GAPS = 20
+
+
 def _status(arguments: argparse.Namespace) -> int:
     codebase = Codebase(arguments.root, arguments.cache_dir, _embedder(arguments))
     mark = codebase.status()
@@ -156,8 +181,13 @@ def _status(arguments: argparse.Namespace) -> int:
             print(f"{key.replace('_', ' '):20} {value}")
     for reason, count in mark.gaps.items():
         print(f"{'gap: ' + reason.replace('_', ' '):20} {count}")
-    for gap in gaps:
-        print(visible(f"  {gap.reason}: {gap.path!r}{' (' + gap.detail + ')' if gap.detail else ''}"))
+    for reason in mark.gaps if arguments.gaps else ():
+        print(f"{reason.replace('_', ' ')}:")
+        paths = [gap for gap in gaps if gap.reason == reason]
+        for gap in paths[:_SHOWN_GAPS]:
+            print(f"  {inert(gap.path)}{' (' + gap.detail + ')' if gap.detail else ''}")
+        if len(paths) > _SHOWN_GAPS:
+            print(f"  … {len(paths) - _SHOWN_GAPS} more; --json lists them all")
     return FOUND
 
 
@@ -181,6 +211,29 @@ def _pack(arguments: argparse.Namespace) -> int:
     else:
         sys.stdout.write(pack.render())
     return FOUND if pack.blocks else NOTHING
+
+
+def _watch(arguments: argparse.Namespace) -> int:
+    codebase = _open(arguments)
+
+    def say(report: RefreshReport) -> None:
+        if not report.is_noop:
+            changes = f"{report.added} added, {report.changed} changed, {report.removed} removed"
+            print(f"generation {report.generation}: {changes}", flush=True)
+
+    watcher = codebase.watch(arguments.debounce, on_refresh=say)
+    try:
+        print(f"watching; generation {codebase.generation}", flush=True)
+        threading.Event().wait()
+    finally:
+        watcher.stop()
+    return FOUND
+
+
+def _clear(arguments: argparse.Namespace) -> int:
+    Codebase(arguments.root, arguments.cache_dir).clear()
+    print(json.dumps({"cleared": True}) if arguments.json else "cleared")
+    return FOUND
 
 
 def _mcp(arguments: argparse.Namespace) -> int:

@@ -146,10 +146,10 @@ def test_output_survives_a_terminal_that_is_not_utf8(tree: MakeTree, tmp_path: P
 
     root = tree({"straße.py": "def größe():\n    '''计算加班费'''\n    return 1\n"})
     environment = {**os.environ, "PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONIOENCODING": "ascii:strict"}
+    command = [sys.executable, "-m", "llama_index_codeindex.cli", "search", str(root), "加班", "--embed", "none"]
     done = subprocess.run(
-        [sys.executable, "-m", "llama_index_codeindex.cli", "search", str(root), "加班", "--embed", "none", "--cache-dir", str(tmp_path / "c")],
-        capture_output=True, env=environment, check=False,
-    )  # fmt: skip
+        [*command, "--cache-dir", str(tmp_path / "c")], capture_output=True, env=environment, check=False
+    )
     assert done.returncode == FOUND, done.stderr
     assert b"Traceback" not in done.stderr
 

@@ -20,6 +20,7 @@ from llama_index_codeindex.engine.files.jail import (
     NotAFile,
     clean_path,
     link_reason,
+    native,
     open_inside,
     relative_path,
 )
@@ -65,7 +66,7 @@ class Gate:
         except PathOutsideRoot:
             return Gap(path, "link_outside")
         except LinkOnTheWay:
-            return Gap(path, link_reason(str(self.root), str(self.root / path)))
+            return Gap(path, link_reason(str(self.root), str(self.root / native(path))))
         except NotAFile as error:
             return Gap(path, "unreadable" if error.is_folder else "special_file", str(error))
         except OSError as error:
@@ -84,7 +85,7 @@ class Gate:
         if status.st_nlink < 2:
             return False
         identity = (status.st_dev, status.st_ino)
-        folders = {self.root, (self.root / path).parent}
+        folders = {self.root, (self.root / native(path)).parent}
         return any(identity in _denied_identities(folder, folder.stat().st_mtime_ns) for folder in folders)
 
     def require(self, path: str) -> Source:

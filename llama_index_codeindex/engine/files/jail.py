@@ -150,6 +150,11 @@ class NotAFile(OSError):
         self.is_folder = is_folder
 
 
+def native(path: str) -> str:
+    """Return a path of this project, which is UTF-8, as the file system's own encoding has it."""
+    return path if os.name == "nt" else os.fsdecode(path.encode("utf-8", "surrogateescape"))
+
+
 def open_inside(root: Path, path: str) -> int:
     """Open a regular file below the resolved `root` for reading and return its descriptor.
 
@@ -162,7 +167,7 @@ def open_inside(root: Path, path: str) -> int:
         NotAFile: It is no regular file.
         OSError: The file cannot be opened.
     """
-    parts = clean_path(path).split("/")
+    parts = native(clean_path(path)).split("/")
     if os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW"):
         return _open_by_parts(root, parts)
     target = root.joinpath(*parts)

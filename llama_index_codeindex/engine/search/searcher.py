@@ -188,8 +188,7 @@ class Searcher:
             return {}
         matrix = self.view.vectors(self.embedder.model_id)
         if not len(matrix.rows):
-            known = self.view.meta.get("embedding_model", "")
-            reasons.append("model_mismatch" if known not in ("", self.embedder.model_id) else "not_embedded")
+            reasons.append("model_mismatch" if self.view.catalog.has_vectors() else "not_embedded")
             return {}
         if len(matrix.rows) < self.view.catalog.counts()[1]:
             reasons.append("partly_embedded")

@@ -343,6 +343,10 @@ class Catalog:
             (model,),
         ).fetchall()
 
+    def has_vectors(self) -> bool:
+        """Say whether there is a vector of any model."""
+        return self.connection.execute("SELECT 1 FROM vectors LIMIT 1").fetchone() is not None
+
     def embedded_chunks(self, model: str) -> int:
         """Return how many chunks have a vector of this model."""
         row = self.connection.execute(

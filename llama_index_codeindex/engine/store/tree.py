@@ -10,6 +10,7 @@ from typing import Protocol
 
 from llama_index_codeindex.engine.files.gate import Gate
 from llama_index_codeindex.engine.files.gitrepo import Head, find_repository, read_head
+from llama_index_codeindex.engine.files.jail import native
 from llama_index_codeindex.engine.files.walk import WalkOptions, walk
 from llama_index_codeindex.engine.model import Gap, Source, SourceFile
 from llama_index_codeindex.engine.store.options import Progress, ProgressCallback
@@ -88,14 +89,14 @@ class DiskTree:
     def _entry(self, file: SourceFile) -> Entry | None:
         """Return a file with its stamp."""
         try:
-            status = os.lstat(f"{self.root}{os.sep}{file.path}")
+            status = os.lstat(f"{self.root}{os.sep}{native(file.path)}")
         except OSError:
             return None  # gone since it was listed
         return Entry(SourceFile(file.path, status.st_size, status.st_mtime_ns), _stamp(status), _settled_ns(status))
 
     def stamp_of(self, path: str, commit: str = "") -> str:  # noqa: ARG002
         """Return the stamp of a file as it is now; an empty string where it is too fresh, a link, or behind one."""
-        target = os.path.join(self.root, os.path.normpath(path))
+        target = os.path.join(self.root, os.path.normpath(native(path)))
         try:
             status = os.lstat(target)
         except OSError:
