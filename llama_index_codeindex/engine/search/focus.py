@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from llama_index_codeindex.engine.model import Hit
+from llama_index_codeindex.engine.model import Hit, Symbol
 from llama_index_codeindex.engine.store.catalog import SymbolRow
 from llama_index_codeindex.engine.syntax.chunking import split_lines
 from llama_index_codeindex.engine.syntax.words import terms
@@ -27,6 +27,8 @@ def focus(hit: Hit, shift: int, symbols: Sequence[SymbolRow], wanted: Collection
     inside = [row.symbol for row in symbols if hit.start_line <= row.symbol.name_line + shift <= hit.end_line]
     if not inside:
         return hit
+    if len(inside) == 1:
+        return _named(hit, inside[0], shift)
     lines = split_lines(hit.text)
     found = [set(wanted).intersection(terms(line)) for line in lines]
     best, best_value = None, 0.0
@@ -40,5 +42,9 @@ def focus(hit: Hit, shift: int, symbols: Sequence[SymbolRow], wanted: Collection
         if best is None or value > best_value:
             best, best_value = symbol, value
     assert best is not None
-    line = min(max(best.start_line + shift, hit.start_line), hit.end_line)
-    return replace(hit, symbol=best.qualified, symbol_kind=best.kind, scope=best.scope, focus_line=line)
+    return _named(hit, best, shift)
+
+
+def _named(hit: Hit, symbol: Symbol, shift: int) -> Hit:
+    line = min(max(symbol.start_line + shift, hit.start_line), hit.end_line)
+    return replace(hit, symbol=symbol.qualified, symbol_kind=symbol.kind, scope=symbol.scope, focus_line=line)

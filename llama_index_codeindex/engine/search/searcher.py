@@ -28,7 +28,7 @@ from llama_index_codeindex.engine.search.ranking import (
 )
 from llama_index_codeindex.engine.search.texts import Located, TextSource, make_hit
 from llama_index_codeindex.engine.store.builder import Embedder
-from llama_index_codeindex.engine.store.catalog import ChunkRow
+from llama_index_codeindex.engine.store.catalog import ChunkRow, SymbolRow
 from llama_index_codeindex.engine.store.store import View
 from llama_index_codeindex.engine.store.vectors import Vector
 from llama_index_codeindex.engine.syntax.words import count_terms
@@ -230,6 +230,7 @@ class Searcher:
             return []
         confidence = _confidence(ranked[0], ranks.get(ranked[0].chunk.row, {}))
         hits: list[Hit] = []
+        shifts: dict[int, int] = {}
         for item in ranked[:_PHRASE_DEPTH] if phrases else ranked:
             if len(hits) == top_k or item.score <= 0:
                 break
@@ -237,15 +238,20 @@ class Searcher:
             if located is None or not _holds(located, phrases):
                 continue  # its file is gone, or it lacks what was quoted
             score = confidence * item.score / ranked[0].score
-            hit = make_hit(item.chunk, located, score, ranks.get(item.chunk.row, {}))
-            hits.append(hit if hit.stale else self._focused(hit, item.chunk, found))
-        return hits
+            hits.append(make_hit(item.chunk, located, score, ranks.get(item.chunk.row, {})))
+            shifts[item.chunk.row] = located.start_line - item.chunk.start_line
+        return self._focused(hits, shifts, found)
 
-    def _focused(self, hit: Hit, chunk: ChunkRow, found: _Found) -> Hit:
-        symbols = [row for row in self.view.catalog.symbols_of_file(chunk.file_id) if row.chunk_row == chunk.row]
+    def _focused(self, hits: Sequence[Hit], shifts: Mapping[int, int], found: _Found) -> list[Hit]:
+        """Return the hits, each named after the definition it is about; `shifts` says how far its lines have moved."""
+        symbols: dict[int, list[SymbolRow]] = {}
+        for row in self.view.catalog.symbols_of_chunks([hit.row for hit in hits]):
+            symbols.setdefault(row.chunk_row, []).append(row)
         named = {definition.row.symbol.qualified for definition in found.definitions}
-        shift = hit.start_line - chunk.start_line
-        return focus(hit, shift, symbols, [term for term, _ in found.weighted], named)
+        wanted = [term for term, _ in found.weighted]
+        return [
+            hit if hit.stale else focus(hit, shifts[hit.row], symbols.get(hit.row, ()), wanted, named) for hit in hits
+        ]
 
     def _why_empty(self, query: Query, filters: Filters, mode: Mode) -> str:
         if not self.view.catalog.counts()[1]:

@@ -288,6 +288,14 @@ class Catalog:
             (low, low + "\U0010ffff"),
         )
 
+    def symbols_of_chunks(self, rows: Sequence[int]) -> list[SymbolRow]:
+        """Return the definitions whose names stand in some chunks, in order."""
+        found: list[SymbolRow] = []
+        for batch in _batches(rows):
+            marks = ",".join("?" * len(batch))
+            found.extend(self._symbols(f"s.chunk IN ({marks}) ORDER BY s.file_id, s.start_line, s.id", batch))
+        return found
+
     def symbols_of_file(self, file_id: int) -> list[SymbolRow]:
         """Return the definitions of a file, in order."""
         return self._symbols(f"s.file_id = ? ORDER BY {_SYMBOL_ORDER}", (file_id,))

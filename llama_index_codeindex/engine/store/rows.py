@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from llama_index_codeindex.engine.model import Symbol
 
 # Raised when the tables change; an index of another version is built anew.
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -65,6 +65,7 @@ CREATE TABLE symbols (
 );
 CREATE INDEX symbols_key ON symbols(name_key, file_id, start_line);
 CREATE INDEX symbols_name ON symbols(name, file_id);
+CREATE INDEX symbols_chunk ON symbols(chunk);
 CREATE INDEX symbols_file ON symbols(file_id);
 CREATE TABLE refs (
     name TEXT NOT NULL,
