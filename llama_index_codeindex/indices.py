@@ -10,6 +10,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import LLM
 from llama_index.core.schema import TextNode
 from llama_index.core.tools import FunctionTool, QueryEngineTool
+from llama_index.core.vector_stores.types import BasePydanticVectorStore
 from llama_index_instrumentation import get_dispatcher
 from llama_index_instrumentation.base import BaseEvent
 
@@ -78,6 +79,7 @@ class CodeIndex:
         root: str | os.PathLike[str],
         cache_dir: str | os.PathLike[str] | None = None,
         embed_model: BaseEmbedding | Literal["default"] | None = "default",
+        vector_store: BasePydanticVectorStore | None = None,
         *,
         show_progress: bool = False,
         options: BuildOptions | None = None,
@@ -91,6 +93,8 @@ class CodeIndex:
             cache_dir: Where indexes are kept; the user's cache folder by default, never the repository.
             embed_model: Adds the lane that finds by meaning. By default the packaged static model if the extra `[local]` is
                 installed; with None, or without the extra, the lexical lanes answer alone, and say so.
+            vector_store: Any LlamaIndex vector store to search the vectors in, for when one machine is not enough. It is
+                given vectors and file paths, no code, and should hold this index alone.
             show_progress: Show a progress bar on standard error.
             options: What shapes the index.
             allow_broad_root: Admit a home directory or a file system's root.
@@ -103,6 +107,10 @@ class CodeIndex:
         codebase = Codebase(
             root, cache_dir, adapt(_chosen(embed_model)), options, allow_broad_root=allow_broad_root, refresh=refresh
         )
+        if vector_store is not None:
+            from llama_index_codeindex.external_vectors import ExternalVectors
+
+            codebase.external = ExternalVectors(vector_store, codebase.folder / "vector_store.json")
         index = cls(codebase)
         index.refresh(show_progress=show_progress)
         return index

@@ -10,10 +10,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Literal
+from pathlib import Path
+from typing import Literal, Protocol
 
 from llama_index_codeindex.engine.context.pack import MAX_HITS, MAX_LINES, MAX_TOKENS, Pack, make_pack
 from llama_index_codeindex.engine.errors import (
+    EmbeddingError,
     EmptyQuery,
     FileNotIndexed,
     IndexDamaged,
@@ -24,7 +26,7 @@ from llama_index_codeindex.engine.files.gate import Gate
 from llama_index_codeindex.engine.files.jail import relative_path, resolve_root
 from llama_index_codeindex.engine.model import Gap, Mode, SearchResult, Watermark
 from llama_index_codeindex.engine.search.filters import Filters
-from llama_index_codeindex.engine.search.searcher import Answer, Searcher, check_arguments
+from llama_index_codeindex.engine.search.searcher import MAX_TOP_K, Answer, ExternalSearch, Searcher, check_arguments
 from llama_index_codeindex.engine.search.texts import DiskTexts, TextCache
 from llama_index_codeindex.engine.store.builder import (
     Builder,
@@ -45,6 +47,14 @@ Refresh = Literal["manual", "auto"]
 
 # A search with `refresh="auto"` waits this long for a writer, and answers from the last generation if it takes longer.
 _AUTO_WAIT = 5.0
+
+
+class ExternalVectorStore(ExternalSearch, Protocol):
+    """A vector store of the user's that is kept in step with the index."""
+
+    def sync(self, view: View, model_id: str) -> int:
+        """Send what is new and remove what is gone; EmbeddingError if the store fails."""
+        ...
 
 
 class Codebase:
@@ -90,9 +100,15 @@ class Codebase:
             RevisionTree(self.root, self.options.walk, revision) if revision else DiskTree(self.root, self.options.walk)
         )
         self.store = Store(self._layout)
+        self.external: ExternalVectorStore | None = None
         self._texts = TextCache()
         self._auto_lock = threading.Lock()
         self._watchers: list[Watcher] = []
+
+    @property
+    def folder(self) -> Path:
+        """The index folder."""
+        return self._layout.folder
 
     @property
     def gate(self) -> Gate:
@@ -112,7 +128,11 @@ class Codebase:
         """Bring the index to the state of the tree; see `Builder.refresh`."""
         if self.store.layout is None:  # it was cleared
             self.store = Store(self._layout)
-        return self._builder().refresh(progress, timeout, verify=verify)
+        report = self._builder().refresh(progress, timeout, verify=verify)
+        if self.external is not None and self.embedder is not None:
+            with self.store.read() as view, suppress(EmbeddingError):  # every answer then says that the store is away
+                self.external.sync(view, self.embedder.model_id)
+        return report
 
     def _builder(self) -> Builder:
         return Builder(self.store, self.root, self.options, self.embedder, self.tree)
@@ -237,7 +257,7 @@ class Codebase:
                 commit = view.meta.get("commit", "")
                 stamp_of = partial(self.tree.stamp_of, commit=commit)
                 texts = DiskTexts(self.tree.gate_at(commit), self._texts, stamp_of)
-                answer = ask(Searcher(view, texts, self.embedder))
+                answer = ask(Searcher(view, texts, self.embedder, external=self.external))
                 mark = self._watermark(view, changed=texts.has_moved)
                 reasons = [*answer.degraded_reasons, *self.store.repairs]
                 if self.revision and mark.state == "stale":
@@ -270,7 +290,7 @@ class Codebase:
             QueryError: The question or an argument cannot be used.
         """
         # Twice the hits, so that what overlaps or is stale can be replaced.
-        found = self.search(query, top_k=2 * max_hits, filters=filters)
+        found = self.search(query, top_k=min(2 * max_hits, MAX_TOP_K), filters=filters)
         mark = found.watermark
         return make_pack(
             found.hits,

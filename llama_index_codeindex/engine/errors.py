@@ -21,7 +21,8 @@
     │   ├── EmbeddingUnavailable    EMBEDDING_UNAVAILABLE
     │   │   └── EmbeddingPaused     EMBEDDING_PAUSED
     │   ├── EmbeddingReplyInvalid   EMBEDDING_REPLY_INVALID
-    │   └── EmbeddingMismatch       EMBEDDING_MISMATCH
+    │   ├── EmbeddingMismatch       EMBEDDING_MISMATCH
+    │   └── VectorStoreUnavailable  VECTOR_STORE_UNAVAILABLE
     └── MissingExtra                MISSING_EXTRA
 
 Each carries what a person needs (`message`, `suggestion`) and what a program needs (`code`, `next_action`). The next
@@ -213,6 +214,15 @@ class EmbeddingReplyInvalid(EmbeddingError):
     code = "EMBEDDING_REPLY_INVALID"
     reason = "embedding_invalid"
     default_suggestion = "Check that the server runs an embedding model and that `model_name` is right."
+
+
+class VectorStoreUnavailable(EmbeddingError):
+    """The vector store that the user passed failed."""
+
+    code = "VECTOR_STORE_UNAVAILABLE"
+    reason = "vector_store_unavailable"
+    default_suggestion = "Start the vector store and refresh the index; the other lanes answer meanwhile."
+    default_action: ClassVar[Mapping[str, Any]] = {"tool": "refresh_index", "params": {}}
 
 
 class EmbeddingMismatch(EmbeddingError):

@@ -152,12 +152,19 @@ def inverse_document_frequency(documents: int, frequency: int) -> float:
     return math.log(1 + (documents - frequency + 0.5) / (frequency + 0.5))
 
 
+# The least similar candidate was still found by meaning: it is worth more than none at all.
+_DENSE_FLOOR = 0.05
+
+
 def _dense_share(chunks: Sequence[ChunkRow], dense: Mapping[int, float]) -> Scores:
     """Scale similarities to 0..1 over the candidates: their absolute height differs from model to model."""
-    known = list(dense.values())
-    low, high = min(known), max(known)
-    span = (high - low) or 1.0
-    return np.array([(dense[c.row] - low) / span if c.row in dense else 0.0 for c in chunks])
+    low, high = min(dense.values()), max(dense.values())
+    span = high - low
+
+    def share(similarity: float) -> float:
+        return _DENSE_FLOOR + (1 - _DENSE_FLOOR) * ((similarity - low) / span if span else 1.0)
+
+    return np.array([share(dense[c.row]) if c.row in dense else 0.0 for c in chunks])
 
 
 def _coherence(chunks: Sequence[ChunkRow], scores: Scores) -> Scores:

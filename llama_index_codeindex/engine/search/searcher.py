@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from llama_index_codeindex.engine.errors import EmbeddingError, InvalidArgument
 from llama_index_codeindex.engine.model import Hit, Mode
@@ -70,6 +71,16 @@ class _Found:
     reasons: list[str] = field(default_factory=list)
 
 
+class ExternalSearch(Protocol):
+    """A vector store outside the index, which answers for its dense lane."""
+
+    def search(
+        self, view: View, model_id: str, vector: Vector, limit: int, rows: Sequence[int] | None
+    ) -> list[tuple[int, float]]:
+        """Return rows and similarities, best first; EmbeddingError if the store fails."""
+        ...
+
+
 class Searcher:
     """Answers questions over one generation.
 
@@ -78,11 +89,18 @@ class Searcher:
         texts: Where the text of chunks comes from.
         embedder: The embedding model, or None.
         weights: The constants of the ranking.
+        external: A vector store that answers for the dense lane instead of the index's own vectors.
     """
 
     def __init__(
-        self, view: View, texts: TextSource, embedder: Embedder | None = None, weights: Weights = WEIGHTS
+        self,
+        view: View,
+        texts: TextSource,
+        embedder: Embedder | None = None,
+        weights: Weights = WEIGHTS,
+        external: ExternalSearch | None = None,
     ) -> None:
+        self.external = external
         self.view = view
         self.texts = texts
         self.embedder = embedder
@@ -186,11 +204,13 @@ class Searcher:
         if self.embedder is None:
             reasons.append("no_embedding_model")
             return {}
-        matrix = self.view.vectors(self.embedder.model_id)
-        if not len(matrix.rows):
-            reasons.append("model_mismatch" if self.view.catalog.has_vectors() else "not_embedded")
+        matrix = None if self.external is not None else self.view.vectors(self.embedder.model_id)
+        catalog = self.view.catalog
+        embedded = catalog.embedded_chunks(self.embedder.model_id) if matrix is None else len(matrix.rows)
+        if not embedded:
+            reasons.append("model_mismatch" if catalog.has_vectors() else "not_embedded")
             return {}
-        if len(matrix.rows) < self.view.catalog.counts()[1]:
+        if embedded < catalog.counts()[1]:
             reasons.append("partly_embedded")
         if vector is None:
             try:
@@ -198,10 +218,17 @@ class Searcher:
             except EmbeddingError as error:
                 reasons.append(error.reason)
                 return {}
-        if vector.shape[-1] != matrix.width:
-            reasons.append("dimension_mismatch")
+        if matrix is not None:
+            if vector.shape[-1] != matrix.width:
+                reasons.append("dimension_mismatch")
+                return {}
+            return dict(matrix.search(vector, DENSE_LIMIT, self._rows(scope)))
+        assert self.external is not None
+        try:
+            return dict(self.external.search(self.view, self.embedder.model_id, vector, DENSE_LIMIT, self._rows(scope)))
+        except EmbeddingError as error:
+            reasons.append(error.reason)
             return {}
-        return dict(matrix.search(vector, DENSE_LIMIT, self._rows(scope)))
 
     def _rows(self, scope: Scope) -> list[int] | None:
         """Return the rows that the filters leave, or None for all."""
