@@ -18,6 +18,8 @@ EXACT_LIMIT = 50
 # Terms of this many letters also match the start of longer words, if they are rare themselves.
 PREFIX_LENGTH = 3
 _PREFIX_RARE = 3
+# A longer name that only starts with what was asked for comes behind any place that holds it whole.
+_PREFIX_STRENGTH = 0.1
 _PREFIX_TERMS = 6
 _PREFIX_WEIGHT = 0.5
 
@@ -84,7 +86,7 @@ def _definitions_of(catalog: Catalog, name: str, *, prefixes: bool) -> list[Defi
                 strength *= 0.3  # the name without its scope is still worth showing
         found.append(Definition(row, strength, name))
     if prefixes and len(bare) >= PREFIX_LENGTH and not found:
-        found = [Definition(row, 0.25, name) for row in catalog.symbols_with_prefix(bare)]
+        found = [Definition(row, _PREFIX_STRENGTH, name) for row in catalog.symbols_with_prefix(bare)]
     return found
 
 
