@@ -13,7 +13,7 @@ from llama_index.core.schema import BaseNode, Document, MetadataMode, NodeRelati
 from llama_index.core.utils import get_tokenizer, get_tqdm_iterable
 
 from llama_index_codeindex.engine.model import Chunk
-from llama_index_codeindex.engine.store.builder import chunk_ids, text_hash
+from llama_index_codeindex.engine.store.outlines import chunk_ids, text_hash
 from llama_index_codeindex.engine.syntax.chunking import MAX_CHARS
 from llama_index_codeindex.engine.syntax.languages import BY_NAME
 from llama_index_codeindex.engine.syntax.outline import SYNTAX_VERSION, outline
@@ -89,18 +89,27 @@ class SymbolNodeParser(_CodeNodeParser):
 
     @classmethod
     def from_defaults(
-        cls, max_chars: int = MAX_CHARS, callback_manager: CallbackManager | None = None
+        cls,
+        max_chars: int = MAX_CHARS,
+        include_metadata: bool = True,
+        include_prev_next_rel: bool = False,
+        callback_manager: CallbackManager | None = None,
+        id_func: Callable[[int, Document], str] | None = None,
     ) -> SymbolNodeParser:
         """Return a parser; see the class."""
-        return cls(max_chars=max_chars, callback_manager=callback_manager or CallbackManager([]))
+        return cls(
+            max_chars=max_chars, include_metadata=include_metadata, include_prev_next_rel=include_prev_next_rel,
+            callback_manager=callback_manager or CallbackManager([]), id_func=id_func or _DEFAULT_ID_FUNC,
+        )  # fmt: skip
 
     def _parse_nodes(self, nodes: Sequence[BaseNode], show_progress: bool = False, **_: Any) -> list[BaseNode]:
         found: list[BaseNode] = []
+        taken: dict[str, int] = {}
         for node in get_tqdm_iterable(nodes, show_progress, "Parsing code"):
-            found.extend(self._parse(node))
+            found.extend(self._parse(node, taken))
         return found
 
-    def _parse(self, document: BaseNode) -> list[TextNode]:
+    def _parse(self, document: BaseNode, taken: dict[str, int]) -> list[TextNode]:
         text = document.get_content(metadata_mode=MetadataMode.NONE)
         path = str(document.metadata.get("file_path") or document.node_id)
         language = BY_NAME.get(str(document.metadata.get("language") or ""))
@@ -108,13 +117,19 @@ class SymbolNodeParser(_CodeNodeParser):
         source = document.as_related_node_info()
         starts = _line_starts(text)
         nodes = []
+        # A node that was itself cut from a file says where in it it starts.
+        lines_before, chars_before = _line(document, 1) - 1, _offset(document)
         for chunk, identity in zip(result.chunks, chunk_ids(path, result.chunks), strict=True):
-            start = starts[chunk.start_line - 1] + chunk.offset
+            start = chars_before + starts[chunk.start_line - 1] + chunk.offset
+            # Two documents may be parts of one file and hold the same text.
+            taken[identity] = taken.get(identity, -1) + 1
+            if taken[identity]:
+                identity = f"{identity}~{taken[identity]}"
             nodes.append(
                 TextNode(
                     id_=self._identify(chunk.ordinal, document, identity),
                     text=chunk.text,
-                    metadata=self._metadata(document, chunk, path, result.language),
+                    metadata=self._metadata(document, chunk, path, result.language, lines_before),
                     excluded_embed_metadata_keys=_hidden(document.excluded_embed_metadata_keys, document.metadata),
                     excluded_llm_metadata_keys=_hidden(document.excluded_llm_metadata_keys, document.metadata),
                     metadata_template=_METADATA_TEMPLATE,
@@ -126,12 +141,14 @@ class SymbolNodeParser(_CodeNodeParser):
             )
         return nodes
 
-    def _metadata(self, document: BaseNode, chunk: Chunk, path: str, language: str) -> dict[str, Any]:
+    def _metadata(
+        self, document: BaseNode, chunk: Chunk, path: str, language: str, lines_before: int
+    ) -> dict[str, Any]:
         metadata: dict[str, Any] = dict(document.metadata) if self.include_metadata else {}
         metadata |= {
             "file_path": path,
-            "start_line": chunk.start_line,
-            "end_line": chunk.end_line,
+            "start_line": lines_before + chunk.start_line,
+            "end_line": lines_before + chunk.end_line,
             "language": language,
             "symbol": chunk.symbol,
             "symbol_kind": chunk.kind,
@@ -166,13 +183,21 @@ class OversizedNodeSplitter(_CodeNodeParser):
 
     @classmethod
     def from_defaults(
-        cls, max_chars: int = 4 * MAX_CHARS, max_lines: int | None = None, max_tokens: int | None = None,
+        cls,
+        max_chars: int = 4 * MAX_CHARS,
+        max_lines: int | None = None,
+        max_tokens: int | None = None,
+        tokenizer: Callable[[str], Sequence[Any]] | None = None,
+        include_metadata: bool = True,
+        include_prev_next_rel: bool = False,
         callback_manager: CallbackManager | None = None,
-    ) -> OversizedNodeSplitter:  # fmt: skip
+        id_func: Callable[[int, Document], str] | None = None,
+    ) -> OversizedNodeSplitter:
         """Return a splitter; see the class."""
         return cls(
-            max_chars=max_chars, max_lines=max_lines, max_tokens=max_tokens,
-            callback_manager=callback_manager or CallbackManager([]),
+            max_chars=max_chars, max_lines=max_lines, max_tokens=max_tokens, tokenizer=tokenizer,
+            include_metadata=include_metadata, include_prev_next_rel=include_prev_next_rel,
+            callback_manager=callback_manager or CallbackManager([]), id_func=id_func or _DEFAULT_ID_FUNC,
         )  # fmt: skip
 
     def _limits(self) -> Limits:
@@ -194,12 +219,14 @@ class OversizedNodeSplitter(_CodeNodeParser):
         if len(pieces) == 1 and isinstance(node, TextNode):
             return [node.model_copy()]
         source = node.source_node or node.as_related_node_info()
-        offset = (node.start_char_idx or 0) if isinstance(node, TextNode) else 0
-        line = node.metadata.get("start_line")
+        offset = _offset(node)
+        # Nodes of parsers that count no lines have none; a whole document starts at the first.
+        line = _line(node, 1 if isinstance(node, Document) else 0)
         split: list[BaseNode] = []
         for number, piece in enumerate(pieces, 1):
-            metadata = {**node.metadata, "content_hash": text_hash(piece), "part": f"{number}/{len(pieces)}"}
-            if isinstance(line, int):
+            metadata: dict[str, Any] = dict(node.metadata) if self.include_metadata else {}
+            metadata |= {"content_hash": text_hash(piece), "part": f"{number}/{len(pieces)}"}
+            if line:
                 metadata["start_line"] = line
                 metadata["end_line"] = line + piece.count("\n") - piece.endswith("\n")
                 line += piece.count("\n")
@@ -224,6 +251,15 @@ class OversizedNodeSplitter(_CodeNodeParser):
 def _hidden(keys: Sequence[str], metadata: dict[str, Any]) -> list[str]:
     """Return the keys that embedder and LLM are not given: the document's own choice, the location, and its facts."""
     return list(dict.fromkeys([*keys, *LOCATION_KEYS, *(key for key in metadata if key != "context")]))
+
+
+def _line(node: BaseNode, default: int) -> int:
+    line = node.metadata.get("start_line")
+    return line if isinstance(line, int) and line > 0 else default
+
+
+def _offset(node: BaseNode) -> int:
+    return (node.start_char_idx or 0) if isinstance(node, TextNode) else 0
 
 
 def _line_starts(text: str) -> list[int]:

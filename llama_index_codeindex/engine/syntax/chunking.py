@@ -20,17 +20,22 @@ MAX_TEXT_LINES = 60
 _CLOSER_ROOM = 48
 _CLOSERS = re.compile(r"[\s)\]}>;,]*(?:end|fi|done|esac)?[\s)\]}>;,]*")
 _MAX_CONTEXT = 200
+# Definitions nested deeper belong to the one around them: nobody writes such code, generators and attackers do.
+_MAX_DEPTH = 40
+# Inside one long line, a cut after one of these does least harm; looked for in the last fifth of a piece.
+_SOFT_BREAK = re.compile(r"[;,{}()\s]")
 
 
 @dataclass(slots=True)
 class Span:
-    """A definition as chunking sees it: 1-based inclusive lines, a name and what is inside."""
+    """A definition as chunking sees it: 1-based inclusive lines, a name, the line that holds it, and what is inside."""
 
     start: int
     end: int
     symbol: str
     kind: str
     scope: str
+    header: int = 0
     children: list[Span] = field(default_factory=list)
 
 
@@ -63,11 +68,13 @@ def nest(spans: Sequence[Span]) -> list[Span]:
     roots: list[Span] = []
     open_spans: list[Span] = []
     for span in sorted(spans, key=lambda s: (s.start, -s.end)):
-        while open_spans and open_spans[-1].end < span.start:
+        while open_spans and open_spans[-1].end < span.end:
             open_spans.pop()
+        if len(open_spans) >= _MAX_DEPTH:
+            continue
         siblings = open_spans[-1].children if open_spans else roots
         if open_spans:
-            span.end = min(span.end, open_spans[-1].end)
+            span.start = max(span.start, open_spans[-1].start)
         if siblings and siblings[-1].end >= span.start:
             span.start = siblings[-1].end + 1
         if span.start > span.end or (
@@ -93,8 +100,9 @@ def chunk_lines(lines: list[str], spans: Sequence[Span], max_chars: int, max_lin
     chunks: list[Chunk] = []
     for unit in cutter.pack(units):
         for text, part, first, last, offset in cutter.texts(unit):
+            context = "" if unit.context in text else unit.context  # the chunk may hold that line itself
             chunks.append(
-                Chunk(len(chunks), first, last, text, unit.symbol, unit.kind, unit.scope, unit.context, part, offset)
+                Chunk(len(chunks), first, last, text, unit.symbol, unit.kind, unit.scope, context, part, offset)
             )
     return chunks
 
@@ -118,7 +126,17 @@ def best_break(lines: Sequence[str], start: int, last: int) -> int:
     return best
 
 
+def soft_cut(line: str, size: int) -> int:
+    """Return where to cut a line of which at most `size` characters fit: behind a separator, if one is near."""
+    cut = size
+    for match in _SOFT_BREAK.finditer(line, size - size // 5, size):
+        cut = match.end()
+    return cut
+
+
 class _Cutter:
+    """Cuts the lines of one file."""
+
     def __init__(self, lines: list[str], max_chars: int, max_lines: int) -> None:
         self.lines = lines
         self.max_chars = max_chars
@@ -149,12 +167,15 @@ class _Cutter:
         return units
 
     def _definition(self, span: Span, context: str) -> list[_Unit]:
-        if self.fits(span.start, span.end):
-            size = self.size(span.start, span.end)
-            return [_Unit(span.start, span.end, size, span.symbol, span.kind, span.scope, context, weight=size)]
+        start, end = self._trim(span.start, span.end)
+        if start > end:
+            return []
+        if self.fits(start, end):
+            size = self.size(start, end)
+            return [_Unit(start, end, size, span.symbol, span.kind, span.scope, context, weight=size)]
         if span.children:
-            return self.cut(span.start, span.end, span.children, span, self._header(span))
-        units = list(self._between(span.start, span.end, span, context))
+            return self.cut(start, end, span.children, span, self._header(span))
+        units = list(self._between(start, end, span, context))
         for number, unit in enumerate(units, 1):
             unit.piece, unit.pieces = number, len(units)
             if number > 1:
@@ -162,28 +183,25 @@ class _Cutter:
         return units
 
     def _header(self, span: Span) -> str:
-        """Return the line that names a definition: the first after its comments and decorators."""
-        name = re.split(r"[.:#]+", span.symbol)[-1]
-        for line in self.lines[span.start - 1 : min(span.end, span.start + 60)]:
-            if name and name in line and not re.match(r"\s*(?:#|//|\*|/\*|--|;)", line):
-                return line.strip()[:_MAX_CONTEXT]
-        return self.lines[span.start - 1].strip()[:_MAX_CONTEXT]
+        """Return the line that names a definition."""
+        return self.lines[(span.header or span.start) - 1][: 4 * _MAX_CONTEXT].strip()[:_MAX_CONTEXT]
 
-    def _between(self, start: int, end: int, owner: Span, context: str) -> Iterator[_Unit]:
-        """Cut lines without definitions of their own into units that fit, at the best boundaries."""
+    def _trim(self, start: int, end: int) -> tuple[int, int]:
+        """Leave out blank lines at either end."""
         while start <= end and self.blank(start):
             start += 1
         while end >= start and self.blank(end):
             end -= 1
+        return start, end
+
+    def _between(self, start: int, end: int, owner: Span, context: str) -> Iterator[_Unit]:
+        """Cut lines without definitions of their own into units that fit, at the best boundaries."""
+        start, end = self._trim(start, end)
         while start <= end:
             last = self._boundary(start, end)
-            trimmed = last
-            while trimmed > start and self.blank(trimmed):
-                trimmed -= 1
+            _, trimmed = self._trim(start, last)
             yield _Unit(start, trimmed, self.size(start, trimmed), owner.symbol, owner.kind, owner.scope, context)
-            start = last + 1
-            while start <= end and self.blank(start):
-                start += 1
+            start, _ = self._trim(last + 1, end)
 
     def _boundary(self, start: int, end: int) -> int:
         """Return the last line of the next unit."""
@@ -228,8 +246,15 @@ class _Cutter:
             yield text, part, unit.start, unit.end, 0
             return
         # Only a single line is ever over the limit: longer units were cut at their lines.
-        count = -(-len(text) // self.max_chars)
-        for number in range(count):
-            offset = number * self.max_chars
-            piece = text[offset : offset + self.max_chars]
-            yield piece, f"{number + 1}/{count}", unit.start, unit.end, offset
+        pieces = [(offset, piece) for offset, piece in _cut_line(text, self.max_chars) if piece.strip()]
+        for number, (offset, piece) in enumerate(pieces, 1):
+            yield piece, f"{number}/{len(pieces)}" if len(pieces) > 1 else "", unit.start, unit.end, offset
+
+
+def _cut_line(line: str, max_chars: int) -> Iterator[tuple[int, str]]:
+    offset = 0
+    while len(line) - offset > max_chars:
+        size = soft_cut(line[offset : offset + max_chars], max_chars)
+        yield offset, line[offset : offset + size]
+        offset += size
+    yield offset, line[offset:]

@@ -20,6 +20,7 @@ class Language:
         separator: What stands between the parts of a qualified name.
         clauses: Whether one function may be written as several definitions in a row.
         script: Whether the code is in script blocks between other text.
+        conditionals: Whether `#if` groups may hide what is defined or break the parse.
     """
 
     name: str
@@ -30,10 +31,12 @@ class Language:
     separator: str = "."
     clauses: bool = False
     script: bool = False
+    conditionals: bool = False
 
 
 def _row(name: str, suffixes: str, *, names: str = "", shebangs: str = "", grammar: str | None = None,
-         separator: str = ".", clauses: bool = False, script: bool = False) -> Language:  # fmt: skip
+         separator: str = ".", clauses: bool = False, script: bool = False,
+         conditionals: bool = False) -> Language:  # fmt: skip
     return Language(
         name,
         name if grammar is None else grammar,
@@ -43,6 +46,7 @@ def _row(name: str, suffixes: str, *, names: str = "", shebangs: str = "", gramm
         separator,
         clauses,
         script,
+        conditionals,
     )
 
 
@@ -67,12 +71,17 @@ LANGUAGES: tuple[Language, ...] = (
     _row("swift", ".swift"),
     _row("scala", ".scala .sc .sbt"),
     _row("dart", ".dart"),
-    _row("c", ".c .h"),
-    _row("cpp", ".cc .cpp .cxx .c++ .hpp .hh .hxx .h++ .ipp .inl .tpp .txx .cu .cuh .ino", separator="::"),
-    _row("objc", ".m .mm"),
+    _row("c", ".c .h", conditionals=True),
+    _row(
+        "cpp",
+        ".cc .cpp .cxx .c++ .hpp .hh .hxx .h++ .ipp .inl .tpp .txx .cu .cuh .ino",
+        separator="::",
+        conditionals=True,
+    ),
+    _row("objc", ".m .mm", conditionals=True),
     _row("lua", ".lua", shebangs="lua luajit"),
     _row("elixir", ".ex .exs", names="mix.lock", shebangs="elixir", clauses=True),
-    _row("haskell", ".hs .lhs .hsc", shebangs="runhaskell", clauses=True),
+    _row("haskell", ".hs .lhs .hsc", shebangs="runhaskell", clauses=True, conditionals=True),
     _row("zig", ".zig .zon"),
     _row(
         "bash",

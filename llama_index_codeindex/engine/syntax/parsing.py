@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
 from tree_sitter import Language as Grammar
-from tree_sitter import Node, Parser, Query, QueryCursor, Tree
+from tree_sitter import Node, Parser, Query, QueryCursor, QueryError, Tree
 from tree_sitter_language_pack import get_language
 
 # The slowest hand-written file seen takes 0.6 s; beyond this a grammar is lost in an ambiguity.
 PARSE_SECONDS = 5.0
-_READ_BYTES = 1 << 16
+# The parser asks for its input in steps; each is copied once.
+_PARSE_STEP = 1 << 16
+# The predicates of a query ask for the text of single names through the same door, and copy each answer thrice.
+_NAME_STEP = 64
+# How deep in a tree a match may start. Every level of a chain `a.b().b()…` keeps a match open, so that without this
+# a chain of 6,000 calls takes 3 s, and ten times that 300 s. Hand-written code stays under 100.
+_MAX_DEPTH = 500
 
 _local = threading.local()  # parsers and cursors must not cross threads
 
@@ -25,36 +32,67 @@ class ParseProblem(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TagsQuery:
-    """A language's query, once for its definitions and once for its references.
+    """A language's query in two parts.
 
-    Definitions need their captures match by match; references need one flat list, which is several times cheaper.
+    Definitions and containers need their captures match by match. References, comments and wrappers need one flat list,
+    which costs a third as much.
     """
 
     definitions: Query
-    references: Query
+    others: Query
+
+
+class _Input:
+    """Hands a text to the parser, and afterwards to the predicates of a query."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.step = _PARSE_STEP
+
+    def __call__(self, offset: int, _point: object) -> bytes:
+        return self.data[offset : offset + self.step]
 
 
 @cache
-def _grammar(name: str) -> Grammar:
+def _grammar(name: str) -> Grammar | None:
     try:
         return get_language(name)  # type: ignore[arg-type]
-    except Exception as error:  # whatever a pack raises: an unknown name, a missing file, another ABI
-        raise ParseProblem(f"no grammar for {name}") from error
+    except Exception:  # whatever a pack raises: an unknown name, a missing file, another ABI
+        return None
 
 
 @cache
-def tags_query(grammar: str) -> TagsQuery | None:
-    """Return the compiled query of a grammar, or None where it has none."""
+def _compiled(grammar: str) -> TagsQuery | str:
+    """Return the query of a grammar, or why there is none."""
+    language = _grammar(grammar)
+    if language is None:
+        return f"no grammar for {grammar}"
     source = files("llama_index_codeindex.engine.syntax") / "queries" / f"{grammar}.scm"
     if not source.is_file():
-        return None
+        return f"no query for {grammar}"
     text = source.read_text("utf-8")
-    definitions, references = Query(_grammar(grammar), text), Query(_grammar(grammar), text)
+    try:
+        definitions, others = Query(language, text), Query(language, text)
+    except QueryError as error:
+        return f"the grammar for {grammar} is not the one its query was written for: {error}"
     data = text.encode()
     for pattern in range(definitions.pattern_count):
         body = data[definitions.start_byte_for_pattern(pattern) : definitions.end_byte_for_pattern(pattern)]
-        (definitions if b"@reference." in body else references).disable_pattern(pattern)
-    return TagsQuery(definitions, references)
+        defines = b"@definition." in body or b"@container" in body
+        (others if defines else definitions).disable_pattern(pattern)
+    return TagsQuery(definitions, others)
+
+
+def tags_query(grammar: str) -> TagsQuery:
+    """Return the compiled query of a grammar.
+
+    Raises:
+        ParseProblem: There is no such grammar, no query for it, or its nodes are not those that the query names.
+    """
+    found = _compiled(grammar)
+    if isinstance(found, str):
+        raise ParseProblem(found)
+    return found
 
 
 def parse(grammar: str, data: bytes, seconds: float = PARSE_SECONDS) -> Tree:
@@ -66,26 +104,54 @@ def parse(grammar: str, data: bytes, seconds: float = PARSE_SECONDS) -> Tree:
     parsers: dict[str, Parser] = _local.__dict__.setdefault("parsers", {})
     parser = parsers.get(grammar)
     if parser is None:
-        parser = parsers[grammar] = Parser(_grammar(grammar))
-    deadline = time.monotonic() + seconds
+        language = _grammar(grammar)
+        if language is None:
+            raise ParseProblem(f"no grammar for {grammar}")
+        parser = parsers[grammar] = Parser(language)
+    source = _Input(data)
     try:
-        tree = parser.parse(
-            lambda offset, _point: data[offset : offset + _READ_BYTES],
-            progress_callback=lambda *_: time.monotonic() > deadline,
-        )
+        tree = parser.parse(source, progress_callback=_deadline(seconds))
     except ValueError:
         parsers.pop(grammar)  # a stopped parser would resume with the next file
         raise ParseProblem("the parse took too long") from None
     if tree is None:
         raise ParseProblem("the parser gave up")
+    source.step = _NAME_STEP
     return tree
 
 
+def _deadline(seconds: float) -> Callable[..., bool]:
+    """Return what tells the parser to stop."""
+    end = time.monotonic() + seconds
+    return lambda *_: time.monotonic() > end
+
+
+def _cursor(query: Query) -> QueryCursor:
+    """Return a cursor whose time follows the size of the tree.
+
+    There is no time budget: tree-sitter 0.26.1 crashes when a query is given a progress callback.
+    """
+    cursor = QueryCursor(query)
+    cursor.set_max_start_depth(_MAX_DEPTH)
+    return cursor
+
+
 def definition_matches(query: TagsQuery, root: Node) -> list[dict[str, list[Node]]]:
-    """Return the captures of every match of a definition pattern."""
-    return [captures for _, captures in QueryCursor(query.definitions).matches(root)]
+    """Return the captures of every match of a pattern that defines or contains something."""
+    return [captures for _, captures in _cursor(query.definitions).matches(root)]
 
 
-def reference_captures(query: TagsQuery, root: Node) -> dict[str, list[Node]]:
-    """Return all captures of the reference patterns, by name."""
-    return QueryCursor(query.references).captures(root)
+def other_captures(query: TagsQuery, root: Node) -> dict[str, list[Node]]:
+    """Return all captures of the other patterns, by name."""
+    return _cursor(query.others).captures(root)
+
+
+def self_test() -> bool:
+    """Say whether grammars, parsers and queries work here at all: whether `def f(): pass` has its function."""
+    try:
+        query = tags_query("python")
+        tree = parse("python", b"def f(): pass\n")
+    except ParseProblem:
+        return False
+    names = [node.start_byte for captures in definition_matches(query, tree.root_node) for node in captures["name"]]
+    return names == [len("def ")]

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from llama_index_codeindex.engine.syntax.chunking import best_break, split_lines
-
-# Inside one long line, a cut after one of these does least harm; looked for in the last fifth of a piece.
-_SOFT_BREAK = re.compile(r"[;,{}()\s]")
+from llama_index_codeindex.engine.syntax.chunking import best_break, soft_cut, split_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +49,26 @@ def split_oversized(text: str, limits: Limits) -> list[str]:
 
 def _longest(lines: list[str], start: int, limits: Limits) -> int:
     """Return the last line up to which the lines from `start` on fit; `start - 1` if not even one does."""
-    last, piece = start - 1, ""
-    while last < len(lines) and limits.admit(piece + lines[last]):
-        piece += lines[last]
-        last += 1
-    return last
+    low = start - 1
+    high, size = low, 0
+    while high < len(lines) and size + len(lines[high]) <= limits.max_chars:
+        size += len(lines[high])
+        high += 1
+    if limits.max_lines is not None:
+        high = min(high, low + limits.max_lines)
+    # What is left to find is where the tokens end; a search by halves counts a text of n lines log n times.
+    step = 1
+    while low < high:
+        middle = min(low + step, high)
+        if limits.admit("".join(lines[start - 1 : middle])):
+            low = middle
+            step *= 2
+        elif step == 1:
+            break
+        else:
+            high = middle - 1
+            step = max(1, (high - low) // 2)
+    return low
 
 
 def _split_line(line: str, limits: Limits) -> list[str]:
@@ -73,8 +84,7 @@ def _split_line(line: str, limits: Limits) -> list[str]:
                 low = middle
             else:
                 high = middle - 1
-        soft = [match.end() for match in _SOFT_BREAK.finditer(line, low - low // 5, low)]
-        cut = soft[-1] if soft and soft[-1] else low
+        cut = soft_cut(line, low)
         pieces.append(line[:cut])
         line = line[cut:]
     return pieces

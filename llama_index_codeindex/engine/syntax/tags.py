@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tree_sitter import Node
+from tree_sitter import Node, Tree
 
 from llama_index_codeindex.engine.model import Reference, Symbol
 from llama_index_codeindex.engine.syntax.languages import Language
-from llama_index_codeindex.engine.syntax.parsing import (
-    TagsQuery,
-    definition_matches,
-    reference_captures,
-)
+from llama_index_codeindex.engine.syntax.parsing import TagsQuery, definition_matches, other_captures
 
 # Where two patterns name the same thing, the stronger kind holds: `const f = () => {}` is a function.
 _WEAK_KINDS = {"constant": 1, "variable": 1, "field": 1, "property": 1, "prototype": 2, "type": 3}
@@ -22,8 +18,12 @@ _TYPE_KINDS = frozenset("class struct interface trait enum object type container
 
 MAX_NAME = 200  # what C++ templates and string-named modules can grow to is no name any more
 MAX_SIGNATURE = 160
+# How much of a name's line is looked at for its signature: four bytes a character, and as much before the name.
+_SIGNATURE_BYTES = 4 * MAX_SIGNATURE
 
-_GENERIC_ARGUMENTS = re.compile(r"<[^<>]*>")
+_GENERIC_ARGUMENTS = re.compile(r"(?<=[\w\s])<[^<>]*>")
+# `operator()`, `operator<<` or `operator bool`, without the parameters of the latter
+_OPERATOR = re.compile(r"\boperator(?:\s*\(\s*\)|\b[^(]*)")
 _SPACE = re.compile(r"\s+")
 _QUOTES = "\"'`:"
 
@@ -41,37 +41,35 @@ class _Definition:
     scope: str
 
 
-def extract(language: Language, query: TagsQuery, root: Node, lines: list[str]) -> tuple[list[Symbol], list[Reference]]:
-    """Return the symbols and references below `root`, in the order of the file.
+def extract(
+    language: Language, query: TagsQuery, tree: Tree, data: bytes, lines: Sequence[str]
+) -> tuple[list[Symbol], list[Reference]]:
+    """Return the symbols and references of a tree, in the order of the file.
 
     Args:
         language: The row of the language.
         query: Its compiled query.
-        root: The tree's root node.
-        lines: The file's lines, for signatures.
+        tree: The parsed tree.
+        data: The bytes it was parsed from. Nodes count in them; asking a node for its own text costs far more.
+        lines: The same as lines.
     """
     found: dict[int, _Definition] = {}
-    attached: list[tuple[int, int]] = []
-    wrappers: dict[int, int] = {}
-    for captures in definition_matches(query, root):
-        for node in captures.get("attached", ()):
-            attached.append((node.start_point.row, _end_row(node)))
-        for node in captures.get("wrapper", ()):
-            wrappers[node.end_byte] = min(node.start_point.row, wrappers.get(node.end_byte, node.start_point.row))
-        definition = _definition(captures)
+    for captures in definition_matches(query, tree.root_node):
+        definition = _definition(captures, data)
         if definition is not None:
             known = found.get(definition.name_byte)
-            if known is None or _strength(definition.kind) > _strength(known.kind):
+            if known is None or _strength(definition) > _strength(known):
                 found[definition.name_byte] = definition
+    others = other_captures(query, tree.root_node)
     definitions = sorted(found.values(), key=lambda d: (d.start_byte, -d.end_byte))
-    starts = _attach(definitions, attached, wrappers, lines)
-    symbols = _nest(language, definitions, starts, lines)
+    starts = _attach(definitions, others, lines)
+    symbols = _nest(language, definitions, starts, data, lines)
     if language.clauses:
         symbols = _join_clauses(symbols, lines)
-    return symbols, _references(query, root, {definition.name_byte for definition in definitions})
+    return symbols, _references(others, data, {d.name_byte for d in definitions if d.kind != "container"})
 
 
-def _definition(captures: dict[str, list[Node]]) -> _Definition | None:
+def _definition(captures: Mapping[str, list[Node]], data: bytes) -> _Definition | None:
     for key, nodes in captures.items():
         if key == "container" or key.startswith("definition."):
             node = nodes[0]
@@ -82,15 +80,17 @@ def _definition(captures: dict[str, list[Node]]) -> _Definition | None:
     end = captures["body"][-1] if "body" in captures else node
     names = captures.get("name")
     name_node = names[0] if names else node
-    scope = clean_name(_text(captures["scope"][0])) if "scope" in captures else ""
-    name = clean_name(_text(name_node)) if names else ""
+    # A name of several nodes reaches from the first to the last, as in `operator +`.
+    name = clean_name(_decode(data, name_node.start_byte, names[-1].end_byte)) if names else ""
     if not name and kind != "container":
         return None
+    scope = clean_name(_text(captures["scope"][0], data)) if "scope" in captures else ""
     if "::" in name and not name.startswith("::"):  # an out-of-line member names its own scope
         scope, _, name = name.rpartition("::")
+    name_byte, name_row = name_node.start_byte, name_node.start_point.row
     return _Definition(
-        node.start_byte, end.end_byte, node.start_point.row, _end_row(end), kind, name,
-        name_node.start_byte, name_node.start_point.row, _plain_scope(scope),
+        node.start_byte, max(end.end_byte, name_byte), node.start_point.row, max(_end_row(end), name_row), kind, name,
+        name_byte, name_row, _plain_scope(scope),
     )  # fmt: skip
 
 
@@ -102,14 +102,23 @@ def _plain_scope(scope: str) -> str:
 
 def clean_name(text: str) -> str:
     """Return a name on one line, without quotes and generic arguments, at most `MAX_NAME` characters long."""
-    if not text.startswith("operator"):
-        while "<" in text and (shorter := _GENERIC_ARGUMENTS.sub("", text)) != text:
+    if "operator" in text and (operator := _OPERATOR.search(text)) is not None:
+        return _SPACE.sub(" ", clean_name(text[: operator.start()]) + operator[0]).strip()[:MAX_NAME]
+    if "<" in text:
+        while (shorter := _GENERIC_ARGUMENTS.sub("", text)) != text:
             text = shorter
-    return _SPACE.sub(" ", text).strip().strip(_QUOTES)[:MAX_NAME]
+    text = _SPACE.sub(" ", text).strip()
+    if text.startswith("(") and text.endswith(")"):  # an operator in OCaml
+        text = text[1:-1].strip()
+    return text.strip(_QUOTES)[:MAX_NAME]
 
 
-def _text(node: Node) -> str:
-    return (node.text or b"").decode("utf-8", "replace")
+def _text(node: Node, data: bytes) -> str:
+    return _decode(data, node.start_byte, node.end_byte)
+
+
+def _decode(data: bytes, start: int, end: int) -> str:
+    return data[start:end].decode("utf-8", "replace")
 
 
 def _end_row(node: Node) -> int:
@@ -118,65 +127,108 @@ def _end_row(node: Node) -> int:
     return row - 1 if column == 0 and row > node.start_point.row else row
 
 
-def _strength(kind: str) -> int:
-    return _WEAK_KINDS.get(kind, 4)
+def _strength(definition: _Definition) -> tuple[int, bool]:
+    return _WEAK_KINDS.get(definition.kind, 4), bool(definition.scope)
 
 
-def _attach(
-    definitions: list[_Definition], attached: list[tuple[int, int]], wrappers: dict[int, int], lines: list[str]
-) -> list[int]:
+def _attach(definitions: Sequence[_Definition], others: Mapping[str, list[Node]], lines: Sequence[str]) -> list[int]:
     """Return each definition's first row, with its wrapper, decorators and attached comments."""
-    ends: dict[int, int] = {}
-    for start, end in attached:
-        ends[end] = min(start, ends.get(end, start))
+    attached: dict[int, tuple[int, int]] = {}  # last row -> first row and column
+    for node in others.get("attached", ()):
+        row, end = node.start_point, _end_row(node)
+        start = (row.row, row.column)
+        attached[end] = min(start, attached.get(end, start))
+    wrappers: dict[int, list[tuple[int, int]]] = {}  # end byte -> start bytes and rows
+    for node in others.get("wrapper", ()):
+        wrappers.setdefault(node.end_byte, []).append((node.start_byte, node.start_point.row))
     starts = []
     for definition in definitions:
-        row = definition.start_row
-        for offset in (0, 1, 2):  # a semicolon may follow inside the wrapper
-            if definition.end_byte + offset in wrappers:
-                row = min(row, wrappers[definition.end_byte + offset])
-                break
-        while row > 0 and row - 1 in ends and _stands_alone(lines, ends[row - 1]):
-            row = ends[row - 1]
-        starts.append(row)
+        first = min(definition.start_row, _claim(wrappers, definition))
+        while first - 1 in attached and _belongs(attached[first - 1], first, lines):
+            first = attached[first - 1][0]
+        starts.append(first)
     return starts
 
 
-_COMMENT_START = re.compile(r"\s*(?:#|//|/\*|\*|--|;|%|\(\*|\{-|<!--|@|\[|=begin|\"\"\")")
+def _claim(wrappers: dict[int, list[tuple[int, int]]], definition: _Definition) -> int:
+    """Return the first row of the wrapper that ends with a definition, and take it: it wraps nothing that is inside."""
+    for offset in (0, 1, 2):  # a semicolon may follow inside the wrapper
+        at_end = wrappers.get(definition.end_byte + offset, ())
+        around = [wrapper for wrapper in at_end if wrapper[0] <= definition.start_byte]
+        if around:
+            wrappers[definition.end_byte + offset] = [wrapper for wrapper in at_end if wrapper not in around]
+            return min(row for _, row in around)
+    return definition.start_row
 
 
-def _stands_alone(lines: list[str], row: int) -> bool:
-    """Say whether what starts on a row is alone there, and not a comment behind other code."""
-    return _COMMENT_START.match(lines[row]) is not None
+def _belongs(start: tuple[int, int], row: int, lines: Sequence[str]) -> bool:
+    """Say whether what starts there belongs to the row below it.
+
+    It does not behind other code on its line, and not when it is indented deeper: then it ends the block above.
+    """
+    line, below = lines[start[0]], lines[row]
+    indent = len(line) - len(line.lstrip())
+    return start[1] <= indent and indent <= len(below) - len(below.lstrip())
 
 
-def _nest(language: Language, definitions: list[_Definition], starts: list[int], lines: list[str]) -> list[Symbol]:
+def _nest(
+    language: Language, definitions: Sequence[_Definition], starts: Sequence[int], data: bytes, lines: Sequence[str]
+) -> list[Symbol]:
     symbols: list[Symbol] = []
-    enclosing: list[tuple[int, str, str]] = []  # end byte, qualified name, kind
+    enclosing: list[tuple[tuple[int, int], str, str]] = []  # bytes, qualified name, kind
     separator = language.separator
     for definition, start in zip(definitions, starts, strict=True):
-        while enclosing and enclosing[-1][0] <= definition.start_byte:
+        span = (definition.start_byte, definition.end_byte)
+        # `var a, b int` is one node with two names, of which neither is inside the other.
+        while enclosing and (
+            enclosing[-1][0][1] <= span[0] or (enclosing[-1][0] == span and enclosing[-1][2] != "container")
+        ):
             enclosing.pop()
-        outer, outer_kind = (enclosing[-1][1], enclosing[-1][2]) if enclosing else ("", "")
-        scope = separator.join(part for part in (outer, definition.scope) if part)
-        if definition.scope and (outer == definition.scope or outer.endswith(separator + definition.scope)):
-            scope = outer
-        qualified = separator.join(part for part in (scope, definition.name) if part)
-        enclosing.append((definition.end_byte, qualified, definition.kind))
+        around = enclosing[-1:]
+        if around and around[0][2] == "type" and definition.kind in _TYPE_KINDS:
+            around = enclosing[-2:-1]  # `typedef struct point {…} point_t` names one thing twice
+        outer, outer_kind = (around[0][1], around[0][2]) if around else ("", "")
+        scope = outer
+        if definition.scope and outer != definition.scope and not outer.endswith(separator + definition.scope):
+            scope = separator.join(part for part in (outer, definition.scope) if part)
+        qualified = separator.join(part for part in (scope, definition.name) if part)[-MAX_NAME:]
+        enclosing.append((span, qualified, definition.kind))
         if definition.kind == "container":
             continue
         kind = definition.kind
-        if kind == "function" and (outer_kind in _TYPE_KINDS or (definition.scope and not outer)):
+        if kind == "function" and (outer_kind in _TYPE_KINDS or definition.scope):
             kind = "method"
-        signature = _SPACE.sub(" ", lines[definition.name_row]).strip()[:MAX_SIGNATURE]
+        end = definition.end_row
+        while end > definition.name_row and not lines[end].strip():
+            end -= 1
         symbols.append(
-            Symbol(definition.name, qualified[:MAX_NAME], kind, scope[:MAX_NAME], start + 1, definition.end_row + 1,
-                   definition.name_row + 1, signature)
+            Symbol(definition.name, qualified, kind, scope[-MAX_NAME:], start + 1, end + 1, definition.name_row + 1,
+                   _signature(definition, data))
         )  # fmt: skip
     return symbols
 
 
-def _join_clauses(symbols: list[Symbol], lines: list[str]) -> list[Symbol]:
+def _signature(definition: _Definition, data: bytes) -> str:
+    """Return the line that holds the name; of a very long line, the definition up to its name.
+
+    A bundle has thousands of definitions on one line, and together their signatures must not outgrow it.
+    """
+    at = definition.name_byte
+    start = data.rfind(b"\n", max(0, at - _SIGNATURE_BYTES), at) + 1
+    end = data.find(b"\n", at, at + _SIGNATURE_BYTES)
+    if end < 0 and len(data) - at <= _SIGNATURE_BYTES:
+        end = len(data)
+    if end < 0 or (not start and at > _SIGNATURE_BYTES):
+        start = max(start, min(definition.start_byte, at), at - _SIGNATURE_BYTES)
+        return _one_line(data[start:at].decode("utf-8", "ignore") + definition.name)
+    return _one_line(data[start:end].decode("utf-8", "ignore"))
+
+
+def _one_line(text: str) -> str:
+    return _SPACE.sub(" ", text).strip()[:MAX_SIGNATURE]
+
+
+def _join_clauses(symbols: Sequence[Symbol], lines: Sequence[str]) -> list[Symbol]:
     """Join definitions of one name that follow each other: the clauses of one function, or its signature and body."""
     joined: list[Symbol] = []
     for symbol in symbols:
@@ -194,21 +246,21 @@ def _join_clauses(symbols: list[Symbol], lines: list[str]) -> list[Symbol]:
     return joined
 
 
-def _references(query: TagsQuery, root: Node, defined: set[int]) -> list[Reference]:
-    found: set[tuple[int, str, str]] = set()
-    for capture, nodes in reference_captures(query, root).items():
+def _references(others: Mapping[str, list[Node]], data: bytes, defined: set[int]) -> list[Reference]:
+    found: set[tuple[int, bytes, str]] = set()
+    for capture, nodes in others.items():
         if not capture.startswith("reference."):
             continue
         kind = capture[len("reference.") :]
-        for node in _unique(nodes):
-            if node.start_byte not in defined and node.end_byte - node.start_byte <= MAX_NAME:
-                found.add((node.start_point.row + 1, _text(node), kind))
-    return [Reference(name, kind, line) for line, name, kind in sorted(found)]
-
-
-def _unique(nodes: Iterable[Node]) -> Iterable[Node]:
-    seen: set[int] = set()
-    for node in nodes:
-        if node.start_byte not in seen:
-            seen.add(node.start_byte)
-            yield node
+        for node in nodes:
+            start, end = node.start_byte, node.end_byte
+            if start not in defined and end - start <= MAX_NAME:
+                found.add((node.start_point.row, data[start:end], kind))
+    names: dict[bytes, str] = {}
+    references = []
+    for row, raw, kind in sorted(found):
+        name = names.get(raw)
+        if name is None:
+            name = names[raw] = raw.decode("utf-8", "replace")
+        references.append(Reference(name, kind, row + 1))
+    return references

@@ -21,6 +21,8 @@
 (type_definition declarator: (function_declarator declarator: (type_identifier) @name)) @definition.type
 (type_definition declarator: (function_declarator
   declarator: (parenthesized_declarator (pointer_declarator declarator: (type_identifier) @name)))) @definition.type
+(translation_unit (declaration declarator: (init_declarator
+  declarator: (pointer_declarator declarator: (array_declarator declarator: (identifier) @name)))) @definition.variable)
 (preproc_def name: (identifier) @name) @definition.macro
 (preproc_function_def name: (identifier) @name) @definition.macro
 (translation_unit (declaration declarator: (identifier) @name) @definition.variable)

@@ -11,6 +11,9 @@
 (method_declaration name: (identifier) @name) @definition.method
 (local_function_statement name: (identifier) @name) @definition.function
 (constructor_declaration name: (identifier) @name) @definition.constructor
+(destructor_declaration "~" @name . name: (identifier) @name) @definition.method
+(operator_declaration "operator" @name . operator: _ @name) @definition.method
+(conversion_operator_declaration "operator" @name . type: (_) @name) @definition.method
 (property_declaration name: (identifier) @name) @definition.property
 (event_declaration name: (identifier) @name) @definition.property
 (indexer_declaration "this" @name) @definition.property

@@ -14,10 +14,13 @@
 ((method_signature (function_signature name: (identifier) @name)) @definition.method . (function_body)? @body)
 ((method_signature (getter_signature name: (identifier) @name)) @definition.method . (function_body)? @body)
 ((method_signature (setter_signature name: (identifier) @name)) @definition.method . (function_body)? @body)
-((method_signature (constructor_signature name: (identifier) @name)) @definition.constructor . (function_body)? @body)
-((method_signature (factory_constructor_signature (identifier) @name)) @definition.constructor . (function_body)? @body)
+((method_signature (constructor_signature name: (identifier) @name . (formal_parameter_list))) @definition.constructor . (function_body)? @body)
+((method_signature (factory_constructor_signature (identifier) @name . (formal_parameter_list))) @definition.constructor . (function_body)? @body)
 ((method_signature (operator_signature (binary_operator) @name)) @definition.method . (function_body)? @body)
-(declaration (constructor_signature name: (identifier) @name)) @definition.constructor
+(declaration (constructor_signature name: (identifier) @name . (formal_parameter_list))) @definition.constructor
+(declaration (constant_constructor_signature (identifier) @name . (formal_parameter_list))) @definition.constructor
+(declaration (factory_constructor_signature (identifier) @name . (formal_parameter_list))) @definition.constructor
+(declaration (redirecting_factory_constructor_signature (identifier) @name . (formal_parameter_list))) @definition.constructor
 (declaration (function_signature name: (identifier) @name)) @definition.method
 (declaration (getter_signature name: (identifier) @name)) @definition.method
 (class_body (declaration (initialized_identifier_list (initialized_identifier (identifier) @name)) @definition.field))

@@ -11,8 +11,12 @@
     (identifier) @name
     (call target: (identifier) @name)
     (binary_operator left: (call target: (identifier) @name))
-    (binary_operator left: (identifier) @name)])
+    (binary_operator left: (identifier) @name operator: "when")])
   (#any-of? @_keyword "def" "defp" "defdelegate" "defguard" "defguardp" "defn" "defnp")) @definition.function
+(call target: (identifier) @_keyword
+  (arguments . (binary_operator operator: ["+" "-" "*" "/" "==" "!=" "<" ">" "<=" ">=" "and" "or" "in" "|>" "<>" "++" "--"
+    "~>" "&&&" "|||" ".."] @name))
+  (#any-of? @_keyword "def" "defp" "defmacro" "defmacrop")) @definition.function
 (call target: (identifier) @_keyword
   (arguments . [(identifier) @name (call target: (identifier) @name)
     (binary_operator left: (call target: (identifier) @name))])
@@ -21,7 +25,10 @@
   (arguments (binary_operator left: [(identifier) @name (call target: (identifier) @name)]))
   (#any-of? @_keyword "type" "typep" "opaque"))) @definition.type
 (unary_operator operator: "@" operand: (call target: (identifier) @_keyword
-  (arguments (binary_operator left: (call target: (identifier) @name)))
+  (arguments (binary_operator left: [
+    (identifier) @name
+    (call target: (identifier) @name)
+    (binary_operator left: [(identifier) @name (call target: (identifier) @name)])]))
   (#any-of? @_keyword "callback" "macrocallback"))) @definition.method
 
 (call target: (identifier) @reference.call

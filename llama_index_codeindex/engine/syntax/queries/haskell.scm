@@ -12,6 +12,7 @@
 (data_constructor constructor: (prefix name: (constructor) @name)) @definition.constructor
 (data_constructor constructor: (record name: (constructor) @name)) @definition.constructor
 (newtype_constructor name: (constructor) @name) @definition.constructor
+(field name: (field_name (variable) @name)) @definition.field
 (declarations (signature name: (variable) @name) @definition.function)
 (declarations (signature names: (binding_list name: (variable) @name)) @definition.function)
 (declarations (signature name: (prefix_id (operator) @name)) @definition.function)

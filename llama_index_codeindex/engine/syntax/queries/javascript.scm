@@ -13,11 +13,14 @@
 (program (lexical_declaration (variable_declarator name: (identifier) @name) @definition.constant))
 (program (variable_declaration (variable_declarator name: (identifier) @name) @definition.constant))
 (program (export_statement (lexical_declaration (variable_declarator name: (identifier) @name) @definition.constant)))
-(pair key: (property_identifier) @name value: [(arrow_function) (function_expression)]) @definition.method
+(pair key: [(property_identifier) (string)] @name
+  value: [(arrow_function) (function_expression) (generator_function)]) @definition.method
 (assignment_expression left: (identifier) @name
   right: [(arrow_function) (function_expression) (class)]) @definition.function
 (assignment_expression left: (member_expression object: (_) @scope property: (property_identifier) @name)
   right: [(arrow_function) (function_expression) (class) (generator_function)]) @definition.function
+(arguments (function_expression name: (identifier) @name) @definition.function)
+(return_statement (function_expression name: (identifier) @name) @definition.function)
 (export_statement "default" @name
   value: [(arrow_function) (function_expression) (class) (object) (call_expression)]) @definition.module
 

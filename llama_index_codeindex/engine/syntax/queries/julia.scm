@@ -1,5 +1,7 @@
 (line_comment) @attached
 (block_comment) @attached
+(module_definition (block (string_literal) @attached))
+(source_file (string_literal) @attached)
 
 (module_definition name: (identifier) @name) @definition.module
 (abstract_definition (type_head (identifier) @name)) @definition.type

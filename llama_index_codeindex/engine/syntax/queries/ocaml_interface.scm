@@ -5,7 +5,7 @@
 (value_specification (value_name) @name) @definition.function
 (external (value_name) @name) @definition.function
 (type_definition (type_binding name: (type_constructor) @name)) @definition.type
-(constructor_declaration (constructor_name) @name) @definition.constructor
+(variant_declaration (constructor_declaration (constructor_name) @name) @definition.constructor)
 (field_declaration (field_name) @name) @definition.field
 (exception_definition (constructor_declaration (constructor_name) @name)) @definition.type
 (class_definition (class_binding (class_name) @name)) @definition.class

@@ -5,12 +5,13 @@
 (function_definition name: (identifier) @name) @definition.function
 (type_alias_statement left: (type (identifier) @name)) @definition.type
 
-(module (expression_statement (assignment left: (identifier) @name) @definition.constant))
-(module (expression_statement (assignment left: (pattern_list (identifier) @name)) @definition.constant))
-(class_definition
-  body: (block (expression_statement (assignment left: (identifier) @name) @definition.field)))
+(module (assignment left: (identifier) @name) @definition.constant)
+(module (assignment left: (pattern_list (identifier) @name)) @definition.constant)
+(class_definition body: (block (assignment left: (identifier) @name) @definition.field))
 ; names that a module binds only under a condition or in a try block
-(module (_ (block (expression_statement (assignment left: (identifier) @name) @definition.constant))))
+(module [
+  (if_statement (block (assignment left: (identifier) @name) @definition.constant))
+  (try_statement (block (assignment left: (identifier) @name) @definition.constant))])
 
 (call function: (identifier) @reference.call)
 (call function: (attribute attribute: (identifier) @reference.call))

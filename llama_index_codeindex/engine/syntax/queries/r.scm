@@ -7,9 +7,11 @@
 (program (binary_operator lhs: (identifier) @name operator: ["<-" "=" "<<-"]) @definition.variable)
 (braced_expression (binary_operator lhs: (identifier) @name operator: ["<-" "="]
   rhs: (function_definition)) @definition.function)
-(call function: (identifier) @_define
+(program (binary_operator lhs: (identifier) @name operator: ["<-" "="] rhs: (call function: (identifier) @_define)) @definition.class
+  (#any-of? @_define "setClass" "setRefClass" "R6Class"))
+(program (call function: (identifier) @_define
   arguments: (arguments . argument: (argument value: (string content: (string_content) @name)))
-  (#any-of? @_define "setClass" "setRefClass" "R6Class")) @definition.class
+  (#any-of? @_define "setClass" "setRefClass" "R6Class")) @definition.class)
 (call function: (identifier) @_define
   arguments: (arguments . argument: (argument value: (string content: (string_content) @name)))
   (#any-of? @_define "setGeneric" "setMethod" "setValidity")) @definition.method

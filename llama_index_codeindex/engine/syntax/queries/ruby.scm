@@ -11,8 +11,10 @@
 (alias name: (_) @name) @definition.method
 (call method: (identifier) @_macro
   arguments: (argument_list . (simple_symbol) @name)
-  (#any-of? @_macro "define_method" "alias_method" "scope" "attr_accessor" "attr_reader" "attr_writer" "delegate"
+  (#any-of? @_macro "define_method" "alias_method" "scope" "delegate"
    "has_many" "has_one" "belongs_to" "enum" "helper_method" "task" "let")) @definition.method
+(call method: (identifier) @_macro arguments: (argument_list (simple_symbol) @name @definition.method)
+  (#any-of? @_macro "attr_accessor" "attr_reader" "attr_writer"))
 (call receiver: (constant) @_factory method: (identifier) @_new
   (#any-of? @_factory "Struct" "Class" "Module" "Data")) @_made
 

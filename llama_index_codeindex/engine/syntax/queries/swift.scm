@@ -7,9 +7,10 @@
 (class_declaration declaration_kind: "enum" name: (type_identifier) @name) @definition.enum
 (class_declaration declaration_kind: "extension" name: (user_type) @name) @container
 (protocol_declaration name: (type_identifier) @name) @definition.interface
-(function_declaration name: (_) @name) @definition.function
-(protocol_function_declaration name: (_) @name) @definition.method
+(function_declaration name: (simple_identifier) @name) @definition.function
+(protocol_function_declaration name: (simple_identifier) @name) @definition.method
 (init_declaration "init" @name) @definition.constructor
+(deinit_declaration "deinit" @name) @definition.method
 (subscript_declaration "subscript" @name) @definition.method
 (typealias_declaration name: (type_identifier) @name) @definition.type
 (associatedtype_declaration name: (type_identifier) @name) @definition.type

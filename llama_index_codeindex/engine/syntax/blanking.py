@@ -1,0 +1,154 @@
+"""What a grammar cannot read: blanked out before the parse, byte for byte, so that nothing moves.
+
+A C++ grammar sees `class EXPORT_API Box {` as a function, loses what follows a lone `BEGIN_NAMESPACE`, and cannot match a
+brace that is opened in two branches and closed once. Only the parser is given the blanked bytes; names, signatures and
+chunks come from the file as it is.
+"""
+
+from __future__ import annotations
+
+import re
+
+# A macro's name as nearly everyone writes it, perhaps with arguments.
+_MACRO = rb"[A-Z][A-Z0-9_]{2,}(?:[ \t]*\((?:[^()\n]|\([^()\n]*\))*\))?"
+
+_PATTERNS = tuple(
+    re.compile(pattern, re.MULTILINE)
+    for pattern in (
+        # class EXPORT_API Box : public Base {
+        rb"\b(?:class|struct|union|enum(?:[ \t]+(?:class|struct))?)[ \t]+((?:" + _MACRO + rb"[ \t]+)+)"
+        rb"(?=(?!final\b)[A-Za-z_][\w:]*(?:<[^;{}()]{0,200}>)?\s*(?:\bfinal\s*)?(?::(?!:)|\{))",
+        # EXPORT template <…>, API static int f(…), DEPRECATED("…") void g(…)
+        rb"^[ \t]*((?:" + _MACRO + rb"[ \t]+)+)(?=(?:template|class|struct|union|enum|inline|static|constexpr|explicit|"
+        rb"namespace|virtual|friend|extern|typedef|using|auto|void|bool|const|unsigned|int|char|~\w)\b)",
+        # API Result name(…): three words before the parenthesis, of which the first is no type
+        rb"^(" + _MACRO + rb"[ \t]+)(?=[A-Za-z_]\w*(?:[ \t]+|[ \t]*[*&]+[ \t]*)[A-Za-z_]\w*[ \t]*\()",
+    )
+)
+# A macro that is alone on its line and is neither an argument, nor the last enumerator, nor the name of a function.
+_ALONE = re.compile(rb"^[ \t]*(" + _MACRO + rb")[ \t]*(?=(?://[^\n]*|/\*[^\n]*\*/[ \t]*)?\r?$)", re.MULTILINE)
+_COMMENT = re.compile(rb"//[^\n]*|/\*[^\n]*?\*/")
+_OPENS = re.compile(rb"\s*(?:[{})\],=?:+*|&<>.-]|/(?![/*]))")
+# What an `#if` asks may be anything, as in `__has_include(<x.h>)`.
+_CONDITION = re.compile(rb"^[ \t]*#[ \t]*(?:el)?if\b((?:[^\n\\/]|\\\r?\n|\\|/(?![/*]))+)", re.MULTILINE)
+_DIRECTIVE = re.compile(
+    rb"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b((?:[^\n\\]|\\\r?\n|\\)*)", re.MULTILINE
+)
+_TO_SPACES = bytes(byte if byte in b"\r\n" else 0x20 for byte in range(256))
+_MACRO_LETTERS = re.compile(rb"[A-Z]{3}")
+
+
+# The Kotlin grammar takes the words before `class` for an infix call where an annotation stands above them, and fails at
+# `Type<*>::member` and `a..<b`.
+_KOTLIN_WORDS = re.compile(
+    rb"^[ \t]*(?:(?:public|private|internal|protected|expect|actual|abstract|open|final|sealed|data|inner|value|annotation)"
+    rb"[ \t]+)+(?=class\b)|<\*>(?=::)|(?<=\.\.)<",
+    re.MULTILINE,
+)
+_STRING = rb'"(?:[^"\\\n]|\\.)*"'
+# An annotation with named arguments, alone on its lines, is an expression to the grammar; a comment does no harm.
+_KOTLIN_ANNOTATION = re.compile(
+    rb"^[ \t]*(@[\w.:]+\((?:[^()\"=]|"
+    + _STRING
+    + rb")*=(?:[^()\"]|"
+    + _STRING
+    + rb"|\((?:[^()\"]|"
+    + _STRING
+    + rb")*\))*\))"
+    rb"(?=[ \t]*\r?$)",
+    re.MULTILINE,
+)
+
+
+def readable(language: str, data: bytes) -> bytes:
+    """Return the bytes to parse: as long as `data`, with spaces where the grammar would stumble."""
+    if language in ("c", "cpp", "objc"):
+        return _blank_macros(data)
+    if language == "kotlin":
+        return _readable_kotlin(data)
+    return data
+
+
+def _readable_kotlin(data: bytes) -> bytes:
+    readable = bytearray(_KOTLIN_WORDS.sub(lambda match: b" " * len(match[0]), data))
+    for match in _KOTLIN_ANNOTATION.finditer(data):
+        start, end = match.span(1)
+        readable[start:end] = data[start:end].translate(_TO_SPACES)
+        while b"\n" in data[end - 2 : end]:  # the closing parenthesis may be alone on its line
+            end -= 1
+        readable[start : start + 2], readable[end - 2 : end] = b"/*", b"*/"
+    return bytes(readable)
+
+
+def _blank_macros(data: bytes) -> bytes:
+    """Return the same bytes with the macros and conditions that would break the parse replaced by spaces."""
+    spans = [match.span(1) for match in _CONDITION.finditer(data)] if b"#" in data else []
+    conditions = len(spans)
+    if _MACRO_LETTERS.search(data) is not None:
+        spans.extend(match.span(1) for pattern in _PATTERNS for match in pattern.finditer(data))
+        for match in _ALONE.finditer(data):
+            if _ends_statement(data, match.start()) and not _OPENS.match(data, match.end()):
+                spans.append(match.span(1))
+    blanked = bytearray(data)
+    for number, (start, end) in enumerate(spans):
+        blanked[start:end] = data[start:end].translate(_TO_SPACES)
+        if number < conditions and end - start > 1:
+            blanked[start + 1] = ord("1")
+    return bytes(blanked)
+
+
+def one_branch(data: bytes, number: int) -> tuple[bytes, list[tuple[int, int]]]:
+    """Return the same bytes with one branch of every conditional group, and the rows of the branches left out.
+
+    It is the branch of that number, or the last where there are fewer; `#if 0` counts as none. Rows count from 0, and the
+    second of a pair is not included.
+    """
+    blanked = bytearray(data)
+    dropped: list[tuple[int, int]] = []
+    groups: list[list[tuple[int, int]]] = []  # the branches of each open group
+    starts: list[int] = []  # where the branch that is being read starts in each
+    for match in _DIRECTIVE.finditer(data):
+        word, start, end = match[1], match.start(), match.end()
+        blanked[start:end] = data[start:end].translate(_TO_SPACES)
+        if word.startswith(b"if"):
+            groups.append([])
+            starts.append(-end if word == b"if" and match[2].strip() == b"0" else end)
+            continue
+        if not groups:
+            continue
+        if starts[-1] < 0:
+            dropped.append((-starts[-1], start))
+        else:
+            groups[-1].append((starts[-1], start))
+        starts[-1] = end
+        if word == b"endif":
+            branches = groups.pop()
+            starts.pop()
+            kept = min(number, len(branches) - 1)
+            dropped.extend(branch for index, branch in enumerate(branches) if index != kept)
+    for start, end in dropped:
+        blanked[start:end] = data[start:end].translate(_TO_SPACES)
+    return bytes(blanked), _rows(data, dropped)
+
+
+def _rows(data: bytes, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    rows = []
+    row, position = 0, 0
+    for start, end in sorted(spans):
+        row += data.count(b"\n", position, start)
+        position = start
+        rows.append((row, row + data.count(b"\n", start, end)))
+    return rows
+
+
+def _ends_statement(data: bytes, position: int) -> bool:
+    """Say whether a new statement starts at a line: what is before it ended one, or is a comment or a directive."""
+    while position > 0:
+        start = data.rfind(b"\n", 0, position - 1) + 1
+        line = _COMMENT.sub(b"", data[start:position]).strip() or data[start:position].strip()
+        if line:
+            if line.startswith((b"#", b"//", b"*", b"/*")) or line.endswith(b"*/"):
+                return not line.endswith(b"\\")
+            return line.endswith((b";", b"}", b"{", b":", b">")) or _ALONE.fullmatch(line) is not None
+        position = start
+    return True
