@@ -20,6 +20,9 @@ PREFIX_LENGTH = 3
 _PREFIX_RARE = 3
 # A longer name that only starts with what was asked for comes behind any place that holds it whole.
 _PREFIX_STRENGTH = 0.1
+# A field or constant of the same name as a class or function is seldom what is meant.
+_VALUE_KINDS = frozenset("field property constant variable prototype key".split())
+_VALUE_STRENGTH = 0.6
 _PREFIX_TERMS = 6
 _PREFIX_WEIGHT = 0.5
 
@@ -80,6 +83,8 @@ def _definitions_of(catalog: Catalog, name: str, *, prefixes: bool) -> list[Defi
     found = []
     for row in catalog.symbols_named([parts[-1], bare] if bare != parts[-1] else [bare]):
         strength = 1.0 if row.symbol.name == parts[-1] else 0.7  # the exact case first
+        if row.symbol.kind in _VALUE_KINDS:
+            strength *= _VALUE_STRENGTH
         if len(parts) > 1:
             qualified = symbol_key(row.symbol.qualified)
             if qualified != wanted and not qualified.endswith("." + wanted):
