@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import BaseNode, Document, MetadataMode, NodeRelationship, TextNode
 from llama_index.core.utils import get_tokenizer, get_tqdm_iterable
 
-from llama_index_codeindex.engine.model import Chunk
+from llama_index_codeindex.engine.model import Chunk, Outline
 from llama_index_codeindex.engine.store.outlines import chunk_ids, text_hash
 from llama_index_codeindex.engine.syntax.chunking import MAX_CHARS
 from llama_index_codeindex.engine.syntax.languages import BY_NAME
@@ -24,7 +25,7 @@ _DEFAULT_ID_FUNC = NodeParser.model_fields["id_func"].default
 # The metadata that places a node. It is kept out of what embedder and LLM are given; `context` is not.
 LOCATION_KEYS = [
     "file_path", "start_line", "end_line", "language", "category", "symbol", "symbol_kind", "scope", "content_hash",
-    "part", "encoding",
+    "part", "encoding", "symbols",
 ]  # fmt: skip
 # The header of the enclosing definition, above the text, and nothing else.
 _METADATA_TEMPLATE = "{value}"
@@ -129,7 +130,7 @@ class SymbolNodeParser(_CodeNodeParser):
                 TextNode(
                     id_=self._identify(chunk.ordinal, document, identity),
                     text=chunk.text,
-                    metadata=self._metadata(document, chunk, path, result.language, lines_before),
+                    metadata=self._metadata(document, chunk, path, result, lines_before),
                     excluded_embed_metadata_keys=_hidden(document.excluded_embed_metadata_keys, document.metadata),
                     excluded_llm_metadata_keys=_hidden(document.excluded_llm_metadata_keys, document.metadata),
                     metadata_template=_METADATA_TEMPLATE,
@@ -142,21 +143,31 @@ class SymbolNodeParser(_CodeNodeParser):
         return nodes
 
     def _metadata(
-        self, document: BaseNode, chunk: Chunk, path: str, language: str, lines_before: int
+        self, document: BaseNode, chunk: Chunk, path: str, result: Outline, lines_before: int
     ) -> dict[str, Any]:
         metadata: dict[str, Any] = dict(document.metadata) if self.include_metadata else {}
         metadata |= {
             "file_path": path,
             "start_line": lines_before + chunk.start_line,
             "end_line": lines_before + chunk.end_line,
-            "language": language,
+            "language": result.language,
             "symbol": chunk.symbol,
             "symbol_kind": chunk.kind,
             "scope": chunk.scope,
             "content_hash": text_hash(chunk.text),
         }
-        metadata |= {key: value for key, value in (("part", chunk.part), ("context", chunk.context)) if value}
-        return metadata
+        optional = {"part": chunk.part, "context": chunk.context, "symbols": _symbols_of(chunk, result, lines_before)}
+        return metadata | {key: value for key, value in optional.items() if value}
+
+
+def _symbols_of(chunk: Chunk, result: Outline, lines_before: int) -> str:
+    """Return the definitions of a chunk that holds several, as JSON: vector stores take flat metadata only."""
+    inside = [
+        [s.kind, s.name, s.qualified, s.scope, s.start_line + lines_before, s.end_line + lines_before]
+        for s in result.symbols
+        if chunk.start_line <= s.name_line <= chunk.end_line
+    ]
+    return json.dumps(inside, ensure_ascii=False) if len(inside) > 1 else ""
 
 
 class OversizedNodeSplitter(_CodeNodeParser):

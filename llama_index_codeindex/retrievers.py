@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Protocol
@@ -26,7 +27,7 @@ from llama_index_instrumentation import get_dispatcher
 from llama_index_codeindex.embeddings import adapt
 from llama_index_codeindex.engine.collection import Collection, Piece
 from llama_index_codeindex.engine.errors import InvalidArgument
-from llama_index_codeindex.engine.model import Chunk, Hit, Mode, SearchResult, Watermark
+from llama_index_codeindex.engine.model import Chunk, Hit, Mode, SearchResult, Symbol, Watermark
 from llama_index_codeindex.engine.search.filters import Filters
 from llama_index_codeindex.engine.search.searcher import check_arguments
 from llama_index_codeindex.engine.store.vectors import Vector, unit
@@ -285,4 +286,17 @@ def _piece(number: int, node: TextNode) -> Piece:
     )  # fmt: skip
     path = str(facts.get("file_path") or node.ref_doc_id or node.node_id)
     vector = None if node.embedding is None else np.array(node.embedding, np.float32)
-    return Piece(path, str(facts.get("language") or "text"), chunk, vector)
+    return Piece(path, str(facts.get("language") or "text"), chunk, vector, _symbols(facts.get("symbols"), chunk))
+
+
+def _symbols(told: object, chunk: Chunk) -> tuple[Symbol, ...]:
+    """Return the definitions that a node's metadata tells, or none where it is not ours."""
+    try:
+        rows = json.loads(told) if isinstance(told, str) else []
+        return tuple(
+            Symbol(name, qualified, kind, scope, start, end, min(max(start, chunk.start_line), chunk.end_line), "")
+            for kind, name, qualified, scope, start, end in rows
+            if chunk.start_line <= start <= chunk.end_line
+        )
+    except (ValueError, TypeError):
+        return ()

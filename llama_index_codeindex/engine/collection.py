@@ -24,6 +24,7 @@ class Piece:
     language: str
     chunk: Chunk
     vector: Vector | None = None
+    symbols: tuple[Symbol, ...] = ()  # the definitions inside, where its parser told them
 
 
 class Collection:
@@ -52,7 +53,9 @@ class Collection:
                     encoding="", redactions=0, structural=True, lines=0, path_key=path_key(path),
                 )  # fmt: skip
                 chunks = tuple(pieces[position].chunk for position in members)
-                found = Outline(pieces[members[0]].language, chunks, tuple(_symbols(chunks)))
+                found = Outline(
+                    pieces[members[0]].language, chunks, tuple(_symbols([pieces[position] for position in members]))
+                )
                 for row, position in zip(add_outline(self.store, file_id, path, found), members, strict=True):
                     self.positions[row] = position
                     texts[row] = pieces[position].chunk.text
@@ -94,16 +97,16 @@ class Collection:
         return result, [self.positions[hit.row] for hit in answer.hits]
 
 
-def _symbols(chunks: Sequence[Chunk]) -> list[Symbol]:
-    """Return the definitions that chunks are named after; a definition cut into parts counts once."""
-    symbols: dict[str, Symbol] = {}
-    for chunk in chunks:
-        if chunk.symbol and chunk.kind != "section":
+def _symbols(pieces: Sequence[Piece]) -> list[Symbol]:
+    """Return the definitions inside pieces, or those they are named after; a definition cut into parts counts once."""
+    found: dict[tuple[str, int], Symbol] = {}
+    for piece in pieces:
+        chunk = piece.chunk
+        if not piece.symbols and chunk.symbol and chunk.kind != "section":
             name = chunk.symbol.removeprefix(chunk.scope).lstrip(".:#") or chunk.symbol
-            symbols.setdefault(
-                chunk.symbol,
-                Symbol(
-                    name, chunk.symbol, chunk.kind, chunk.scope, chunk.start_line, chunk.end_line, chunk.start_line, ""
-                ),
-            )
-    return list(symbols.values())
+            line = chunk.start_line
+            symbol = Symbol(name, chunk.symbol, chunk.kind, chunk.scope, line, chunk.end_line, line, "")
+            found.setdefault((chunk.symbol, 0), symbol)
+        for symbol in piece.symbols:
+            found.setdefault((symbol.qualified, symbol.start_line), symbol)
+    return list(found.values())
