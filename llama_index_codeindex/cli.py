@@ -8,6 +8,7 @@ import os
 import sys
 import threading
 from collections.abc import Sequence
+from dataclasses import asdict
 from io import TextIOWrapper
 from typing import Any
 
@@ -15,11 +16,20 @@ from llama_index_codeindex import __version__
 from llama_index_codeindex.engine.codebase import Codebase
 from llama_index_codeindex.engine.context.fence import inert, visible
 from llama_index_codeindex.engine.context.windows import best_window
-from llama_index_codeindex.engine.errors import CodeIndexError, IndexBusy, IndexNotWritable, InvalidArgument
+from llama_index_codeindex.engine.errors import (
+    CodeIndexError,
+    IndexBusy,
+    IndexNotWritable,
+    InvalidArgument,
+    SymbolNotFound,
+)
+from llama_index_codeindex.engine.facts.model import Facts
+from llama_index_codeindex.engine.graph.prose import caller_lines, definition_lines, reference_lines
+from llama_index_codeindex.engine.graph.repomap import DEFAULT_BUDGET
 from llama_index_codeindex.engine.model import SearchResult
 from llama_index_codeindex.engine.progress import ProgressBar
 from llama_index_codeindex.engine.search.query import understand
-from llama_index_codeindex.engine.static_model import StaticModel, is_packaged_model_installed
+from llama_index_codeindex.engine.static_model import StaticModel
 from llama_index_codeindex.engine.store.options import RefreshReport
 from llama_index_codeindex.engine.syntax.chunking import split_lines
 from llama_index_codeindex.engine.watch import DEBOUNCE
@@ -32,6 +42,8 @@ examples:
   codeindex search . UserService --json
   codeindex search . "lang:python path:src/ open connection" --top-k 10
   codeindex pack . "where is the cache invalidated"
+  codeindex refs . UserService.save --callers --depth 3
+  codeindex map . --query "how are retries decided"
   codeindex status . --gaps
 """
 
@@ -77,6 +89,24 @@ def _parser() -> argparse.ArgumentParser:
     pack = _command(commands, "pack", _pack, "print exactly what a model would be given")
     _add_query(pack)
 
+    facts = _command(commands, "facts", _facts, "list declared packages, locked versions and runtimes")
+    facts.add_argument("--ecosystem", default="", help="only this one, for example npm or pypi")
+
+    symbol = _command(commands, "symbol", _symbol, "find the definitions of a name")
+    _add_name(symbol)
+
+    refs = _command(commands, "refs", _refs, "list where a name is used, and how sure that is")
+    _add_name(refs)
+    refs.add_argument("--callers", action="store_true", help="what calls it, instead of every use")
+    refs.add_argument("--depth", type=int, default=1, help="how many calls deep (default: %(default)s)")
+
+    drawn = _command(commands, "map", _map, "print the most used files and symbols under a budget of tokens")
+    drawn.add_argument("--budget", type=int, default=DEFAULT_BUDGET, help="tokens a page costs (default: %(default)s)")
+    drawn.add_argument("--query", type=_as_text, help="a question that the map is to be about")
+    drawn.add_argument("--under", action="append", default=[], help="a file or folder that it is to be about")
+    drawn.add_argument("--page", type=int, default=1, help="which page (default: %(default)s)")
+    drawn.add_argument("--svg", metavar="FILE", help="draw a picture of the whole into this file instead")
+
     watch = _command(commands, "watch", _watch, "keep the index fresh until interrupted")
     watch.add_argument(
         "--debounce", type=float, default=DEBOUNCE, help="seconds without a change (default: %(default)s)"
@@ -98,11 +128,7 @@ def _command(commands: Any, name: str, run: Any, text: str) -> argparse.Argument
     command.add_argument("root", metavar="ROOT", help="the folder of the code base")
     command.add_argument("--cache-dir", help="where indexes are kept (default: the user's cache folder)")
     command.add_argument("--json", action="store_true", help="print JSON")
-    command.add_argument(
-        "--embed",
-        default="auto",
-        help="local: the packaged model; none: words alone; auto: local if installed (default)",
-    )
+    command.add_argument("--embed", default="none", help="none: words alone (default); local: the packaged model, too")
     command.set_defaults(run=run, allow_broad_root=False)
     return command
 
@@ -121,6 +147,10 @@ def _add_query(command: argparse.ArgumentParser) -> None:
     command.add_argument("--language", action="append", default=[], help="only this language")
 
 
+def _add_name(command: argparse.ArgumentParser) -> None:
+    command.add_argument("name", type=_as_text, metavar="NAME", help="a name, qualified or not, or path#name")
+
+
 def _open(arguments: argparse.Namespace) -> Codebase:
     """Open the index and bring it to the state of the files; progress goes to standard error."""
     codebase = Codebase(
@@ -137,11 +167,10 @@ def _open(arguments: argparse.Namespace) -> Codebase:
 
 
 def _embedder(arguments: argparse.Namespace) -> StaticModel | None:
-    """Return the packaged model if it is wanted and there; the command asks no server."""
-    if arguments.embed not in ("auto", "local", "none"):
-        raise InvalidArgument("--embed takes auto, local or none.", suggestion="Use --embed none.")
-    wanted = arguments.embed == "local" or (arguments.embed == "auto" and is_packaged_model_installed())
-    return StaticModel() if wanted else None
+    """Return the packaged model if it is wanted; the command asks no server."""
+    if arguments.embed not in ("local", "none"):
+        raise InvalidArgument("--embed takes local or none.", suggestion="Use --embed none.")
+    return StaticModel() if arguments.embed == "local" else None
 
 
 def _index(arguments: argparse.Namespace) -> int:
@@ -213,6 +242,52 @@ def _pack(arguments: argparse.Namespace) -> int:
     return FOUND if pack.blocks else NOTHING
 
 
+def _symbol(arguments: argparse.Namespace) -> int:
+    places = _open(arguments).definitions(arguments.name)
+    if arguments.json:
+        _print_json({"definitions": [asdict(place) for place in places]})
+    else:
+        print("\n".join(definition_lines(places)) or "nothing found")
+    return FOUND if places else NOTHING
+
+
+def _refs(arguments: argparse.Namespace) -> int:
+    codebase = _open(arguments)
+    try:
+        if arguments.callers:
+            calling = codebase.callers(arguments.name, arguments.depth)
+            lines, found = caller_lines(calling), calling.to_dict()
+        else:
+            using = codebase.references(arguments.name)
+            lines, found = reference_lines(using), using.to_dict()
+    except SymbolNotFound as error:
+        _print_error(error, as_json=arguments.json)
+        return NOTHING
+    if arguments.json:
+        _print_json(found)
+    else:
+        print("\n".join(lines) or "nothing found")
+    return FOUND if found.get("uses") or found.get("callers") else NOTHING
+
+
+def _map(arguments: argparse.Namespace) -> int:
+    codebase = _open(arguments)
+    if arguments.svg:
+        try:
+            with open(arguments.svg, "w", encoding="utf-8") as file:
+                file.write(codebase.picture())
+        except OSError as error:
+            raise InvalidArgument(f"The picture cannot be written: {error.strerror}.") from None
+        print(json.dumps({"svg": True}) if arguments.json else "drawn")
+        return FOUND
+    drawn = codebase.repo_map(arguments.budget, arguments.query, arguments.under, arguments.page)
+    if arguments.json:
+        _print_json(drawn.to_dict())
+    else:
+        sys.stdout.write(drawn.text)
+    return FOUND if drawn.files else NOTHING
+
+
 def _watch(arguments: argparse.Namespace) -> int:
     codebase = _open(arguments)
 
@@ -228,6 +303,35 @@ def _watch(arguments: argparse.Namespace) -> int:
     finally:
         watcher.stop()
     return FOUND
+
+
+def _facts(arguments: argparse.Namespace) -> int:
+    facts = _open(arguments).facts()
+    if arguments.ecosystem:
+        facts = facts.of(arguments.ecosystem.lower())
+    if arguments.json:
+        _print_json(facts.to_dict())
+    else:
+        _print_facts(facts)
+    return FOUND if facts.manifests else NOTHING
+
+
+def _print_facts(facts: Facts) -> None:
+    for ecosystem, totals in facts.totals().items():
+        counts = ", ".join(f"{'unknown' if totals[key] is None else totals[key]} {key}" for key in ("direct", "locked"))
+        print(_bold(ecosystem) + f"  {counts}  ({totals['known']})")
+    for runtime in facts.runtimes:
+        print(f"{inert(runtime.file_path)}:{runtime.line}  {inert(runtime.name)} {inert(runtime.version)}")
+    for fact in facts.facts:
+        if fact.direct and not fact.locked:
+            resolved = f" = {inert(fact.resolved)}" if fact.resolved not in ("", fact.version) else ""
+            version = f"{inert(fact.name)} {inert(fact.version)}".rstrip()
+            print(f"{inert(fact.file_path)}:{fact.line}  {version}{resolved}  {fact.scope}")
+    for manifest in facts.manifests:
+        if manifest.status != "parsed":
+            print(f"{inert(manifest.file_path)}  {manifest.status.replace('_', ' ')}: {inert(manifest.reason)}")
+    if not facts.manifests:
+        print("nothing found (no manifests)")
 
 
 def _clear(arguments: argparse.Namespace) -> int:

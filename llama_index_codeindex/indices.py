@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Any
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import LLM
@@ -15,8 +16,11 @@ from llama_index_instrumentation import get_dispatcher
 from llama_index_instrumentation.base import BaseEvent
 
 from llama_index_codeindex.chat_engine import CodeContextChatEngine
-from llama_index_codeindex.embeddings import LocalEmbedding, adapt
+from llama_index_codeindex.embeddings import adapt
 from llama_index_codeindex.engine.codebase import Codebase, Refresh
+from llama_index_codeindex.engine.facts.model import Facts
+from llama_index_codeindex.engine.graph.model import Callers, Impact, References
+from llama_index_codeindex.engine.graph.repomap import DEFAULT_BUDGET, RepoMap
 from llama_index_codeindex.engine.model import Gap, Mode, SearchResult, Watermark
 from llama_index_codeindex.engine.progress import ProgressBar
 from llama_index_codeindex.engine.search.filters import Filters
@@ -78,7 +82,7 @@ class CodeIndex:
         cls,
         root: str | os.PathLike[str],
         cache_dir: str | os.PathLike[str] | None = None,
-        embed_model: BaseEmbedding | Literal["default"] | None = "default",
+        embed_model: BaseEmbedding | None = None,
         vector_store: BasePydanticVectorStore | None = None,
         *,
         show_progress: bool = False,
@@ -91,8 +95,8 @@ class CodeIndex:
         Args:
             root: The folder.
             cache_dir: Where indexes are kept; the user's cache folder by default, never the repository.
-            embed_model: Adds the lane that finds by meaning. By default the packaged static model if the extra `[local]` is
-                installed; with None, or without the extra, the lexical lanes answer alone, and say so.
+            embed_model: Adds the lane that finds by meaning, for example `LocalEmbedding()` or `CodeEmbedding(...)`. Without
+                one the lexical lanes answer alone, and say so: nothing is sent anywhere that was not named.
             vector_store: Any LlamaIndex vector store to search the vectors in, for when one machine is not enough. It is
                 given vectors and file paths, no code, and should hold this index alone.
             show_progress: Show a progress bar on standard error.
@@ -105,7 +109,7 @@ class CodeIndex:
             StoreError: The index cannot be written, or another process keeps writing it.
         """
         codebase = Codebase(
-            root, cache_dir, adapt(_chosen(embed_model)), options, allow_broad_root=allow_broad_root, refresh=refresh
+            root, cache_dir, adapt(embed_model), options, allow_broad_root=allow_broad_root, refresh=refresh
         )
         if vector_store is not None:
             from llama_index_codeindex.external_vectors import ExternalVectors
@@ -142,7 +146,7 @@ class CodeIndex:
         Raises:
             InvalidArgument: There is no such revision.
         """
-        index = cls(Codebase(root, cache_dir, adapt(_chosen(embed_model)), options, revision=revision))
+        index = cls(Codebase(root, cache_dir, adapt(embed_model), options, revision=revision))
         index.refresh(show_progress=show_progress)
         return index
 
@@ -199,6 +203,45 @@ class CodeIndex:
     def gaps(self) -> list[Gap]:
         """Return what is not in the index, each with its reason."""
         return self._codebase.gaps()
+
+    def references(self, name: str) -> References:
+        """Return where a name is used, each with the definition around it and how sure it is; see `Codebase.references`."""
+        return self._codebase.references(name)
+
+    def callers(self, name: str, depth: int = 1) -> Callers:
+        """Return what calls a definition, and what calls that, up to a depth."""
+        return self._codebase.callers(name, depth)
+
+    def impact(self, target: str) -> Impact:
+        """Return what a change of a file or a symbol may reach: callers of callers, their files, the tests among them."""
+        return self._codebase.impact(target)
+
+    def repo_map(
+        self,
+        budget: int = DEFAULT_BUDGET,
+        query: str | None = None,
+        paths: Sequence[str] | None = None,
+        page: int = 1,
+        counter: Callable[[str], int] | None = None,
+    ) -> RepoMap:
+        """Return a map of the code base under a hard budget of tokens; its `str` is the text for a model.
+
+        Args:
+            budget: The most tokens that a page costs.
+            query: A question that the map is to be about.
+            paths: Files or folders that it is to be about.
+            page: Which page, from 1.
+            counter: Counts the tokens of a text; a cautious estimate by default.
+
+        Raises:
+            FileNotIndexed: None of the paths is in the index.
+            InvalidArgument: An argument is out of range.
+        """
+        return self._codebase.repo_map(budget, query, paths, page, counter)
+
+    def facts(self) -> Facts:
+        """Return declared packages, locked versions and runtimes, each with file and line, as the files are now."""
+        return self._codebase.facts()
 
     def search(self, query: str, top_k: int = 5, mode: Mode = "all", filters: FilterValues = None) -> SearchResult:
         """Return the best places for a question.
@@ -293,10 +336,3 @@ class CodeIndex:
     def close(self) -> None:
         """Close the index."""
         self._codebase.close()
-
-
-def _chosen(embed_model: BaseEmbedding | Literal["default"] | None) -> BaseEmbedding | None:
-    """Return the model to use; the default never leaves this machine."""
-    if embed_model != "default":
-        return embed_model
-    return LocalEmbedding() if LocalEmbedding.is_available() else None

@@ -40,7 +40,7 @@ def server() -> Iterator[EmbeddingServer]:
 
 
 def words_of(number: int) -> str:
-    return f"innocent_marker_{number}"
+    return "beacon" + "abcdefghij"[number // 10] + "klmnopqrst"[number % 10] + "x"
 
 
 def test_no_lane_tool_log_or_file_holds_the_canary(

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 import json
+import os
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -51,9 +52,11 @@ def with_session(root: Path, cache: Path, use: Callable[[Any], Awaitable[T]]) ->
     async def run() -> T:
         program, *arguments = command(root, cache)
         server = StdioServerParameters(command=program, args=arguments)
-        async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
-            await session.initialize()
-            return await use(session)
+        # The client's default is whatever standard error was when it was imported, which a test runner may have closed.
+        with open(os.devnull, "w", encoding="utf-8") as errors:
+            async with stdio_client(server, errlog=errors) as (read, write), ClientSession(read, write) as session:
+                await session.initialize()
+                return await use(session)
 
     return asyncio.run(run())
 

@@ -16,8 +16,8 @@ _ENTRY = np.dtype([("term", "<u4"), ("count", "<u2")])
 
 # BM25 over code. Chunks are cut to one subject, so repetition goes on counting (k1 1.2 with b 0.75 costs 0.005 NDCG@10), and
 # they are of one size, so their length says little.
-K1 = 5.0
-B = 0.15
+K1 = 6.0
+B = 0.12
 
 # A file's own name says more about each of its chunks than any single word in them: counted as often as this.
 STEM_COUNT = 8
