@@ -91,6 +91,18 @@ class CodeIndexToolSpec(BaseToolSpec):
         """List where a name is used."""
         return await self.acall("find_references", _given(name=name, under=under, page=page))
 
+    def repo_map(
+        self, budget: int = 1000, query: str | None = None, under: str | list[str] | None = None, page: int = 1
+    ) -> Answer:
+        """Show the most used files with their most used symbols, as a whole or around a question."""
+        return self.call("repo_map", _given(budget=budget, query=query, under=under, page=page))
+
+    async def arepo_map(
+        self, budget: int = 1000, query: str | None = None, under: str | list[str] | None = None, page: int = 1
+    ) -> Answer:
+        """Show the most used files with their most used symbols, as a whole or around a question."""
+        return await self.acall("repo_map", _given(budget=budget, query=query, under=under, page=page))
+
     def read_lines(self, path: str, start_line: int = 1, end_line: int | None = None) -> Answer:
         """Read up to 200 lines of an indexed file."""
         return self.call("read_lines", _given(path=path, start_line=start_line, end_line=end_line))
@@ -98,6 +110,16 @@ class CodeIndexToolSpec(BaseToolSpec):
     async def aread_lines(self, path: str, start_line: int = 1, end_line: int | None = None) -> Answer:
         """Read up to 200 lines of an indexed file."""
         return await self.acall("read_lines", _given(path=path, start_line=start_line, end_line=end_line))
+
+    def dependency_facts(self, package: str | None = None, ecosystem: str | None = None, page: int = 1) -> Answer:
+        """Say what the code base depends on: packages, versions and runtimes, with file and line."""
+        return self.call("dependency_facts", _given(package=package, ecosystem=ecosystem, page=page))
+
+    async def adependency_facts(
+        self, package: str | None = None, ecosystem: str | None = None, page: int = 1
+    ) -> Answer:
+        """Say what the code base depends on: packages, versions and runtimes, with file and line."""
+        return await self.acall("dependency_facts", _given(package=package, ecosystem=ecosystem, page=page))
 
     def index_status(self) -> Answer:
         """Say which snapshot of the code the index describes."""

@@ -212,6 +212,11 @@ def test_read_lines_knows_other_spellings(spec: CodeIndexToolSpec, spelling: str
         ("read_lines", {"path": ""}, "FILE_NOT_INDEXED"),
         ("read_lines", {"path": "long.go", "start_line": 9999}, "INVALID_ARGUMENT"),
         ("read_lines", {"path": "long.go", "start_line": 9, "end_line": 3}, "INVALID_ARGUMENT"),
+        ("repo_map", {"budget": 10}, "INVALID_ARGUMENT"),
+        ("repo_map", {"page": 99}, "INVALID_ARGUMENT"),
+        ("repo_map", {"query": " "}, "EMPTY_QUERY"),
+        ("repo_map", {"under": "../.."}, "PATH_OUTSIDE_ROOT"),
+        ("repo_map", {"under": "missing"}, "FILE_NOT_INDEXED"),
         ("index_status", {"verbose": True}, "INVALID_ARGUMENT"),
         ("no_such_tool", {}, "INVALID_ARGUMENT"),
     ],
@@ -282,7 +287,7 @@ def test_async_twins_do_not_block_the_loop(spec: CodeIndexToolSpec, monkeypatch:
     async def run() -> list[Any]:
         calls = [
             spec.asearch_code("refund"), spec.afind_symbol("Cart.total"), spec.afind_references("total"),
-            spec.aread_lines("long.go"), spec.aindex_status(), spec.arefresh_index(),
+            spec.aread_lines("long.go"), spec.aindex_status(), spec.arefresh_index(), spec.arepo_map(),
         ]  # fmt: skip
         tasks = [asyncio.ensure_future(call) for call in calls]
         while not started.is_set():
@@ -291,7 +296,7 @@ def test_async_twins_do_not_block_the_loop(spec: CodeIndexToolSpec, monkeypatch:
         return await asyncio.gather(*tasks)
 
     answers = asyncio.run(run())
-    assert len(answers) == 6 and not any("error" in answer for answer in answers)
+    assert len(answers) == 7 and not any("error" in answer for answer in answers)
 
 
 def test_tool_list_is_typed_and_short(spec: CodeIndexToolSpec) -> None:

@@ -6,12 +6,12 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from llama_index_codeindex.engine.context.pack import MAX_HITS, MAX_LINES, MAX_TOKENS, Pack, make_pack
 from llama_index_codeindex.engine.errors import (
@@ -24,6 +24,11 @@ from llama_index_codeindex.engine.errors import (
 )
 from llama_index_codeindex.engine.files.gate import Gate
 from llama_index_codeindex.engine.files.jail import relative_path, resolve_root
+from llama_index_codeindex.engine.graph import questions
+from llama_index_codeindex.engine.graph.atlas import Atlas
+from llama_index_codeindex.engine.graph.drawing import draw_picture
+from llama_index_codeindex.engine.graph.model import Callers, Impact, Place, References
+from llama_index_codeindex.engine.graph.repomap import DEFAULT_BUDGET, RepoMap, focus_on
 from llama_index_codeindex.engine.model import Gap, Mode, SearchResult, Watermark
 from llama_index_codeindex.engine.search.filters import Filters
 from llama_index_codeindex.engine.search.searcher import MAX_TOP_K, Answer, ExternalSearch, Searcher, check_arguments
@@ -43,10 +48,17 @@ from llama_index_codeindex.engine.store.tree import DiskTree
 from llama_index_codeindex.engine.store.vectors import Vector
 from llama_index_codeindex.engine.watch import DEBOUNCE, RECONCILE, Watcher
 
+if TYPE_CHECKING:
+    from llama_index_codeindex.engine.facts.inventory import Inventory
+    from llama_index_codeindex.engine.facts.model import Facts
+
 Refresh = Literal["manual", "auto"]
+_T = TypeVar("_T")
 
 # A search with `refresh="auto"` waits this long for a writer, and answers from the last generation if it takes longer.
 _AUTO_WAIT = 5.0
+# Hits of a question around which a map is drawn.
+_MAP_HITS = 20
 
 
 class ExternalVectorStore(ExternalSearch, Protocol):
@@ -102,7 +114,9 @@ class Codebase:
         self.store = Store(self._layout)
         self.external: ExternalVectorStore | None = None
         self._texts = TextCache()
+        self._atlas = Atlas()
         self._auto_lock = threading.Lock()
+        self._inventory: Inventory | None = None
         self._watchers: list[Watcher] = []
 
     @property
@@ -301,6 +315,115 @@ class Codebase:
             generation=mark.generation,
             commit=mark.commit,
         )
+
+    def facts(self) -> Facts:
+        """Return what the manifests and lock files of the index declare, as they are now."""
+        from llama_index_codeindex.engine.facts.inventory import Inventory  # its parsers are slow to load
+
+        if self.auto:
+            self._refresh_before_answer()
+        with self.store.read() as view:
+            paths, gaps = list(view.catalog.files()), view.catalog.gaps()
+            gate = self.tree.gate_at(view.meta.get("commit", ""))
+        self._inventory = self._inventory or Inventory()
+        return self._inventory.facts(paths, gaps, gate)
+
+    # -- who uses what -------------------------------------------------------------------------------------------------
+
+    def definitions(self, name: str) -> tuple[Place, ...]:
+        """Return the definitions that a name means, qualified or not, or an id of the form `path#qualified`."""
+        return self._ask(lambda view: questions.definitions(view, self._lines_at(view), name))
+
+    def references(self, name: str) -> References:
+        """Return where a name is used, with the definition around each use and how sure it is that this name is meant.
+
+        A use is `exact` when one definition fits and the text names it: in its own file or package, imported, through its
+        module or class, or as `self.name` of its class. It is `likely` when one definition fits but nothing links them,
+        as in `x.name()`, or when of several one is in the same file, imported, or next to it. Otherwise the `name` alone
+        matches, and the use carries candidates. There are no types and no data flow: what is called through a variable,
+        a string or an alias is matched by its name or not at all.
+
+        Args:
+            name: A name, qualified or not, or an id of the form `path#qualified`.
+
+        Raises:
+            EmptyQuery: The name is empty.
+            SymbolNotFound: It is neither defined nor used.
+        """
+        return self._ask(lambda view: questions.references(view, self._lines_at(view), name))
+
+    def callers(self, name: str, depth: int = 1) -> Callers:
+        """Return what calls a definition and what calls that; only calls that are `exact` or `likely` are followed.
+
+        Args:
+            name: A name, qualified or not, or an id of the form `path#qualified`.
+            depth: How many calls deep, from 1 to 50.
+
+        Raises:
+            QueryError: The name is not defined in the index, or an argument is out of range.
+        """
+        return self._ask(lambda view: questions.callers(view, self._lines_at(view), name, depth))
+
+    def impact(self, target: str) -> Impact:
+        """Return what a change of a file or a symbol may reach: callers of callers, their files, the tests among them.
+
+        Args:
+            target: A path of the index, or a symbol.
+
+        Raises:
+            QueryError: It is neither.
+        """
+        return self._ask(lambda view: questions.impact(view, self._lines_at(view), target))
+
+    def repo_map(
+        self,
+        budget: int = DEFAULT_BUDGET,
+        query: str | None = None,
+        paths: Sequence[str] | None = None,
+        page: int = 1,
+        counter: Callable[[str], int] | None = None,
+    ) -> RepoMap:
+        """Return a map of the code base: the most used files and their most used symbols with signatures.
+
+        Args:
+            budget: The most tokens that a page costs; it is used to within two per cent while there is more to show.
+            query: A question that the map is to be about.
+            paths: Files or folders that it is to be about.
+            page: Which page, from 1; each has the skeleton of the whole.
+            counter: Counts the tokens of a text; a cautious estimate by default.
+
+        Raises:
+            FileNotIndexed: None of the paths is in the index.
+            InvalidArgument: An argument is out of range.
+        """
+        hits = self.search(query, _MAP_HITS).hits if query is not None else []
+
+        def draw(view: View) -> RepoMap:
+            focus = focus_on(self._atlas.graph(view), hits, [relative_path(path, self.root) for path in paths or ()])
+            return self._atlas.repo_map(view, focus, budget, page, counter)
+
+        return self._ask(draw)
+
+    def picture(self) -> str:
+        """Return the map as a self-contained SVG for a person: folders, files by their lines, arrows by references."""
+        return self._ask(lambda view: draw_picture(self._atlas.order(view, focus_on(self._atlas.graph(view), [], []))))
+
+    def _lines_at(self, view: View) -> Callable[[str], Sequence[str] | None]:
+        commit = view.meta.get("commit", "")
+        return DiskTexts(self.tree.gate_at(commit), self._texts, partial(self.tree.stamp_of, commit=commit)).lines
+
+    def _ask(self, question: Callable[[View], _T]) -> _T:
+        """Ask one generation something that no search answers."""
+        if self.auto:
+            self._refresh_before_answer()
+        try:
+            with self.store.read() as view:
+                return question(view)
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError:
+            self.store.repair()
+            raise IndexDamaged("The index was damaged and has been emptied.", suggestion="Refresh it.") from None
 
     def _watermark(self, view: View, *, changed: bool) -> Watermark:
         meta = view.meta

@@ -71,6 +71,17 @@ class FindReferences(Arguments):
     page: int = Field(default=1, ge=1, description="Which page of the files.")
 
 
+class RepoMapArguments(Arguments):
+    """Arguments of `repo_map`."""
+
+    budget: int = Field(default=1000, ge=50, le=20_000, description="How many tokens the map may cost.")
+    query: str | None = Field(
+        default=None, description="A question that the map is to be about; the whole without one."
+    )
+    under: Under = Field(default_factory=tuple)
+    page: int = Field(default=1, ge=1, description="Which page of the map.")
+
+
 class ReadLines(Arguments):
     """Arguments of `read_lines`."""
 

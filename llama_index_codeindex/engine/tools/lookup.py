@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from llama_index_codeindex.engine.codebase import Codebase
 from llama_index_codeindex.engine.context.fence import inert
 from llama_index_codeindex.engine.errors import Action, EmptyQuery, InvalidArgument, SymbolNotFound, action
+from llama_index_codeindex.engine.graph.model import Use
+from llama_index_codeindex.engine.graph.questions import uses_of
 from llama_index_codeindex.engine.model import SearchResult
 from llama_index_codeindex.engine.search.filters import Filters
 from llama_index_codeindex.engine.search.query import name_parts, understand
@@ -31,6 +33,8 @@ _DEFINITION_HEIGHTS = (20, 14, 10, 6, 3, 1, 0)
 # Lines of one file in a page of references.
 _LINES_SHOWN = 8
 _USE_CHARS = 100
+# What is called by the name of its class.
+_UNNAMED = frozenset(("__init__", "__new__", "constructor", "initialize"))
 
 
 def search_code(codebase: Codebase, arguments: SearchCode) -> Answer:
@@ -127,42 +131,55 @@ def find_references(codebase: Codebase, arguments: FindReferences) -> Answer:
         rows = _definitions(view.catalog, arguments.name, (), ())
         name = rows[0].symbol.name if rows else (name_parts(_checked(arguments.name)) or [arguments.name])[-1]
         admitted = _admitted(view.catalog, arguments.under, ())
-        uses = [use for use in view.catalog.references_named(name) if admitted is None or use[0] in admitted]
-        # Calls in the source tell most, imports least.
-        uses.sort(key=lambda use: (use[3] != "source", use[1] == "import", use[0]))
-        found = [(path, kind, lines) for path, kind, lines, _ in uses]
+        texts = DiskTexts(codebase.gate)
+        keys = [(row.file_id, row.symbol.qualified) for row in rows]
+        uses = [use for use in uses_of(view, texts.lines, name, keys) if admitted is None or use.file_path in admitted]
+        found = _by_file(uses)
         if not found and not rows:
             raise _not_found(view.catalog, arguments.name, filtered=bool(arguments.under))
-        texts = DiskTexts(codebase.gate)
         pages = max(1, -(-len(found) // _PAGE))
         shown = _page(found, arguments.page, pages)
         answer = Answer(
-            note=DATA_NOTE, name=inert(name), references=[_use(texts, name, *entry) for entry in shown],
-            total=sum(len(lines) for _, _, lines in found), page=arguments.page, pages=pages,
+            note=DATA_NOTE, name=inert(name), references=[_use(texts, name, entry) for entry in shown],
+            total=len(uses), page=arguments.page, pages=pages,
             generation=view.generation,
         )  # fmt: skip
         if len(rows) > 1:
-            answer["definitions"] = len(rows)  # uses are matched by name: they may mean any of these
+            answer["definitions"] = len(rows)  # where only the name matches, any of these may be meant
         if arguments.page < pages:
             more: dict[str, Any] = {"name": arguments.name, "page": arguments.page + 1}
             if arguments.under:
                 more["under"] = list(arguments.under)
             answer["next_step"] = step("find_references", **more)
         elif found:
-            line = found[0][2][0]
+            line = found[0][0].line
             around = {"start_line": max(1, line - _MARGIN), "end_line": line + _MARGIN}
-            answer["next_step"] = step("read_lines", path=inert(found[0][0]), **around)
+            answer["next_step"] = step("read_lines", path=inert(found[0][0].file_path), **around)
         return answer
 
 
-def _use(texts: DiskTexts, name: str, path: str, kind: str, lines: Sequence[int]) -> dict[str, Any]:
+def _by_file(uses: Iterable[Use]) -> list[list[Use]]:
+    """Return uses in groups of one file, kind and confidence, in the order of the first of each."""
+    groups: dict[tuple[str, str, str], list[Use]] = {}
+    for use in uses:
+        groups.setdefault((use.file_path, use.kind, use.confidence), []).append(use)
+    return list(groups.values())
+
+
+def _use(texts: DiskTexts, name: str, uses: Sequence[Use]) -> dict[str, Any]:
     """Return the uses in one file with the first one's text; `stale` when the name is not there any more."""
-    entry: dict[str, Any] = {"file_path": inert(path), "kind": kind, "lines": list(lines[:_LINES_SHOWN])}
+    first, lines = uses[0], [use.line for use in uses]
+    entry: dict[str, Any] = {
+        "file_path": inert(first.file_path), "kind": first.kind, "confidence": first.confidence,
+        "lines": lines[:_LINES_SHOWN],
+    }  # fmt: skip
+    if first.symbol:
+        entry["in"] = inert(first.symbol)
     if len(lines) > _LINES_SHOWN:
         entry["more_lines"] = len(lines) - _LINES_SHOWN
-    now = texts.lines(path) or []
+    now = texts.lines(first.file_path) or []
     text = now[lines[0] - 1] if lines[0] <= len(now) else ""
-    if name not in text:
+    if name not in text and name not in _UNNAMED:
         entry["stale"] = True
     else:
         entry["text"] = quote([text.strip()])[:_USE_CHARS]

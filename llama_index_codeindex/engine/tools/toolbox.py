@@ -10,7 +10,7 @@ from typing import Any
 
 from llama_index_codeindex.engine.codebase import Codebase
 from llama_index_codeindex.engine.errors import CodeIndexError, IndexDamaged, InvalidArgument, action
-from llama_index_codeindex.engine.tools import lookup, reading
+from llama_index_codeindex.engine.tools import facts, lookup, orientation, reading
 from llama_index_codeindex.engine.tools.answers import Answer, failed
 from llama_index_codeindex.engine.tools.arguments import (
     Arguments,
@@ -18,6 +18,7 @@ from llama_index_codeindex.engine.tools.arguments import (
     FindSymbol,
     NoArguments,
     ReadLines,
+    RepoMapArguments,
     SearchCode,
     check,
 )
@@ -61,15 +62,30 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "find_references",
-        "List where a name is called, imported, inherited from or used as a type. Uses are matched by name.",
+        "List where a name is called, imported, inherited from or used as a type, and in which function. Confidence says "
+        "whether this definition is meant: exact, likely, or only the name matches.",
         FindReferences,
         lookup.find_references,
+    ),
+    Tool(
+        "repo_map",
+        "Show the code base at a glance: its folders, and its most used files with their most used symbols and line "
+        "numbers. Give a question to see what matters to it.",
+        RepoMapArguments,
+        orientation.repo_map,
     ),
     Tool(
         "read_lines",
         "Read up to 200 lines of an indexed file as they are now.",
         ReadLines,
         reading.read_lines,
+    ),
+    Tool(
+        "dependency_facts",
+        "Say what the code base depends on: declared packages, locked versions and runtimes, with file and line. Without "
+        "arguments: totals, and the status of every manifest.",
+        facts.DependencyFacts,
+        facts.dependency_facts,
     ),
     Tool(
         "index_status",
