@@ -1,0 +1,1 @@
+"""Dependency facts: declared packages, locked versions and runtimes, each with the file and line that says so."""
