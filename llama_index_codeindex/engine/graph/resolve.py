@@ -1,0 +1,346 @@
+"""Names to definitions: which one a use means, and how sure that is."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from llama_index_codeindex.engine.graph.evidence import (
+    FUNCTIONS,
+    TYPES,
+    family,
+    fitting,
+    folder,
+    is_linked,
+    is_plain,
+    is_reachable,
+    is_telling,
+    last_part,
+    merge_twins,
+    module_names,
+)
+from llama_index_codeindex.engine.graph.model import Confidence, Place, Use
+from llama_index_codeindex.engine.graph.text import OWN, PARENT, ReadLines, Surroundings, is_foreign
+from llama_index_codeindex.engine.store.catalog import symbol_key
+from llama_index_codeindex.engine.store.relations import Definition, Node, Relations
+
+# Candidates that a use by name alone carries; more than a reader compares.
+_MAX_CANDIDATES = 5
+# Names whose definition is reached by calling the class around it.
+_CONSTRUCTORS = frozenset(("__init__", "__new__", "constructor", "initialize"))
+
+_MEMBERS = frozenset(("method", "field", "property", "constructor"))
+# Languages that write what a member belongs to: a bare name is no method there.
+_EXPLICIT = frozenset(("python", "web", "go", "rust", "lua"))
+# Languages where a file sees only what it imports by name.
+_IMPORTING = frozenset(("python", "web"))
+
+_STRENGTH: dict[Confidence, int] = {"exact": 0, "likely": 1, "name": 2}
+
+
+_Nest = tuple[list[Definition], list[int], list[int]]
+
+
+def _no_text(_: str) -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A use, the definition that is meant if one is, and all that may be."""
+
+    file_id: int
+    line: int
+    kind: str
+    confidence: Confidence
+    target: Definition | None
+    candidates: tuple[Definition, ...]
+    enclosing: tuple[Definition, ...]  # from the outermost to the innermost
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    target: Definition | None
+    confidence: Confidence
+    candidates: tuple[Definition, ...]
+
+
+class Resolver:
+    """Resolves names over one generation. It remembers what it read, so one object serves one question.
+
+    Args:
+        relations: Where definitions and uses come from.
+        read: Returns the lines of a file; without it, less is sure.
+    """
+
+    def __init__(self, relations: Relations, read: ReadLines = _no_text) -> None:
+        self._relations = relations
+        self._surroundings = Surroundings(read)
+        self.nodes: dict[int, Node] = {node.id: node for node in relations.nodes()}
+        self._spans: dict[int, list[Definition]] = {}
+        self._imports: dict[int, frozenset[str]] = {}
+        self._resolved: dict[str, list[Resolved]] = {}
+        self._named: dict[str, list[Definition]] = {}
+        self._nests: dict[int, _Nest] = {}
+        self._parents: dict[Definition, Definition | None] = {}
+
+    # -- definitions ---------------------------------------------------------------------------------------------------
+
+    def definitions(self, name: str) -> list[Definition]:
+        """Return the definitions that a name means, qualified or not, or an id of the form `path#qualified`."""
+        path, _, rest = name.partition("#")
+        home = next((node.id for node in self.nodes.values() if rest and node.path == path), None)
+        wanted = name if home is None else rest.partition("~")[0]
+        if home is not None:
+            own = [d for d in self._spans_of(home) if d.qualified == wanted]
+            if own:
+                return merge_twins(own, self.nodes)
+        plain = wanted.strip().rstrip("()")
+        key = symbol_key(plain)
+        if not key.rpartition(".")[2]:
+            return []
+        found = [d for d in self.named(_bare(plain)) if ("." + symbol_key(d.qualified)).endswith("." + key)]
+        return merge_twins([d for d in found if home is None or d.file_id == home], self.nodes)
+
+    def in_file(self, file_id: int) -> list[Definition]:
+        """Return the definitions of a file that other code can name."""
+        return [d for d in self._spans_of(file_id) if not self._is_local(d)]
+
+    def place(self, definition: Definition) -> Place:
+        """Return a definition in its public form."""
+        node = self.nodes[definition.file_id]
+        return Place(
+            node.path, definition.qualified, definition.kind, definition.start_line, definition.end_line, node.category,
+            definition.signature,
+        )  # fmt: skip
+
+    def identity(self, definition: Definition) -> str:
+        """Return the id of a definition."""
+        return f"{self.nodes[definition.file_id].path}#{definition.qualified}"
+
+    def named(self, name: str) -> list[Definition]:
+        """Return the definitions whose bare name is exactly this."""
+        if name not in self._named:
+            self._named[name] = self._relations.definitions_named([name])
+        return self._named[name]
+
+    # -- uses ----------------------------------------------------------------------------------------------------------
+
+    def uses_of(self, targets: Sequence[Definition]) -> list[tuple[Resolved, Confidence]]:
+        """Return the uses that mean one of some definitions, or may mean it, each with the confidence that it does."""
+        wanted = {_key(d) for d in targets}
+        found: list[tuple[Resolved, Confidence]] = []
+        for name in sorted({d.name for d in targets}):
+            for use in self.resolve(name):
+                if use.target is not None and _key(use.target) in wanted:
+                    found.append((use, use.confidence))
+                elif any(_key(d) in wanted for d in use.candidates):
+                    found.append((use, "name"))
+        for owner in self._owners(targets):
+            found.extend((use, sure) for use, sure in self.uses_of([owner]) if use.kind == "call")
+        return found
+
+    def _owners(self, targets: Iterable[Definition]) -> list[Definition]:
+        """Return the classes of constructors: calling the class calls them."""
+        owners: list[Definition] = []
+        for target in targets:
+            if target.name in _CONSTRUCTORS and target.kind == "method":
+                owners.extend(
+                    d for d in self._enclosing(target.file_id, target.name_line) if d.qualified == target.scope
+                )
+        return owners
+
+    def resolve(self, name: str) -> list[Resolved]:
+        """Return every use of a bare name."""
+        if name in self._resolved:
+            return self._resolved[name]
+        uses = self._relations.uses_named(name)
+        self._load({use.file_id for use in uses})
+        everything = self.named(name)
+        self._load({d.file_id for d in everything}, imports=False)
+        shared = [d for d in everything if not self._is_local(d)]
+        local: dict[int, list[Definition]] = {}
+        for definition in everything:
+            if self._is_local(definition):
+                local.setdefault(definition.file_id, []).append(definition)
+        found = []
+        chosen: dict[tuple[int, str, str | None], _Choice] = {}
+        for use in uses:
+            user = self.nodes[use.file_id]
+            for line in use.lines:
+                enclosing = tuple(self._enclosing(use.file_id, line))
+                receiver = self._surroundings.receiver(user.path, line, name)
+                seen = [d for d in local.get(use.file_id, ()) if self._is_visible(d, line)]
+                key = (use.file_id, use.kind, receiver)
+                if seen and not receiver:  # what a function defines for itself hides what is outside
+                    choice = _Choice(seen[-1], "exact", (seen[-1],))
+                elif receiver in (OWN, PARENT):
+                    choice = self._choose_member(shared, user, use.kind, receiver, enclosing)
+                else:
+                    if key not in chosen:
+                        chosen[key] = self._choose(shared, user, use.kind, receiver)
+                    choice = chosen[key]
+                found.append(
+                    Resolved(
+                        use.file_id, line, use.kind, choice.confidence, choice.target, choice.candidates, enclosing
+                    )
+                )
+        self._resolved[name] = found
+        return found
+
+    def _choose_member(
+        self, shared: Sequence[Definition], user: Node, kind: str, receiver: str, enclosing: Sequence[Definition]
+    ) -> _Choice:
+        """Return what `self.name` or `super().name` means: the class's own method, or one of another class."""
+        classes = {d.qualified for d in enclosing if d.kind in TYPES} | {
+            d.scope for d in enclosing if d.kind == "method"
+        }
+        own = [d for d in shared if d.file_id == user.id and d.scope and d.scope in classes]
+        if receiver == OWN and own:
+            return _Choice(own[-1], "exact", tuple(own))
+        return self._choose([d for d in shared if d not in own], user, kind, receiver)
+
+    def _choose(self, shared: Sequence[Definition], user: Node, kind: str, receiver: str | None) -> _Choice:
+        """Return the definition that a file's uses of a name mean, and how sure that is."""
+        spoken = family(user.language)
+        fit = fitting([d for d in shared if family(self.nodes[d.file_id].language) == spoken], kind)
+        if receiver == "" and spoken in _EXPLICIT:
+            fit = [d for d in fit if d.kind not in _MEMBERS]
+        fit = merge_twins(fit, self.nodes)
+        reachable = [d for d in fit if is_reachable(self.nodes[d.file_id], user)]
+        if not receiver and fit:  # a name that comes from elsewhere is not ours
+            modules = self._surroundings.modules_of(user.path, spoken, fit[0].name, renamed=kind == "import")
+            paths = {d.file_id: self.nodes[d.file_id].path for d in reachable}
+            reachable = [d for d in reachable if not any(is_foreign(module, paths[d.file_id]) for module in modules)]
+        if len(fit) == 1 and reachable:
+            return _Choice(*self._judge_only(fit[0], user, kind, receiver), tuple(fit))
+        imports = self._imports.get(user.id, frozenset())
+        own = [d for d in reachable if d.file_id == user.id]
+        linked = [d for d in reachable if is_linked(d, self.nodes[d.file_id], user, imports)]
+        near = [d for d in reachable if folder(self.nodes[d.file_id].path) == folder(user.path)]
+        for preferred in (own, linked, near):
+            if len(preferred) == 1 and not (is_plain(preferred[0].name) and preferred[0].kind in _MEMBERS):
+                return _Choice(preferred[0], "likely", tuple(fit))
+        return _Choice(None, "name", tuple(fit))
+
+    def _judge_only(
+        self, definition: Definition, user: Node, kind: str, receiver: str | None
+    ) -> tuple[Definition | None, Confidence]:
+        """Return how sure it is that a use means the only definition of its name."""
+        home, imports = self.nodes[definition.file_id], self._imports.get(user.id, frozenset())
+        linked = is_linked(definition, home, user, imports)
+        plain = is_plain(definition.name)
+        if definition.kind in _MEMBERS:
+            through_class = receiver in (OWN, last_part(definition.scope))
+            if (through_class and linked and not plain) or (receiver == "" and definition.file_id == user.id):
+                return definition, "exact"
+            # What `x` is in `x.name()` nobody knows; a small word there may be any library's.
+            return (None, "name") if plain and not linked else (definition, "likely")
+        importing = family(user.language) in _IMPORTING
+        if receiver:
+            named = receiver in module_names(home.path) and (receiver in imports or not importing)
+        else:
+            named = definition.file_id == user.id or kind == "import" or definition.name in imports
+            named = named or (not importing and (linked or is_telling(definition.name)))
+        if named and not (kind == "value" and plain and definition.kind not in TYPES):  # a parameter may be called so
+            return definition, "exact"
+        return (None, "name") if plain else (definition, "likely")
+
+    # -- scopes --------------------------------------------------------------------------------------------------------
+
+    def _load(self, file_ids: Iterable[int], *, imports: bool = True) -> None:
+        missing = sorted(set(file_ids) - self._spans.keys())
+        for file_id in missing:
+            self._spans[file_id] = []
+        for definition in self._relations.definitions_in(missing):
+            self._spans[definition.file_id].append(definition)
+        if imports:
+            self._imports.update(self._relations.imports_of(sorted(set(file_ids) - self._imports.keys())))
+
+    def _spans_of(self, file_id: int) -> list[Definition]:
+        self._load([file_id], imports=False)
+        return self._spans[file_id]
+
+    def _enclosing(self, file_id: int, line: int) -> list[Definition]:
+        """Return the definitions that hold a line, from the outermost to the innermost."""
+        spans, starts, outer = self._nests_of(file_id)
+        place = bisect_right(starts, line) - 1
+        while place >= 0 and spans[place].end_line < line:
+            place = outer[place]
+        found = []
+        while place >= 0:
+            found.append(spans[place])
+            place = outer[place]
+        return found[::-1]
+
+    def _nests_of(self, file_id: int) -> _Nest:
+        """Return the definitions of a file, where each starts, and which one is around each."""
+        if file_id not in self._nests:
+            spans = self._spans_of(file_id)
+            outer: list[int] = []
+            for place, span in enumerate(spans):
+                around = place - 1
+                while around >= 0 and spans[around].end_line < span.end_line:
+                    around = outer[around]
+                outer.append(around)
+            self._nests[file_id] = (spans, [span.start_line for span in spans], outer)
+        return self._nests[file_id]
+
+    def parent(self, definition: Definition) -> Definition | None:
+        """Return the function inside which a definition is local, or None when it is not."""
+        if not definition.scope:
+            return None
+        if definition not in self._parents:
+            within = self._enclosing(definition.file_id, definition.name_line)
+            around = [d for d in within if d.qualified == definition.scope]
+            self._parents[definition] = around[-1] if around and around[-1].kind in FUNCTIONS else None
+        return self._parents[definition]
+
+    def _is_local(self, definition: Definition) -> bool:
+        """Say whether a definition is seen only inside the function around it; what hangs on an object gets out."""
+        return definition.kind != "method" and self.parent(definition) is not None
+
+    def _is_visible(self, definition: Definition, line: int) -> bool:
+        parent = self.parent(definition)
+        return parent is not None and parent.start_line <= line <= parent.end_line
+
+    # -- public forms --------------------------------------------------------------------------------------------------
+
+    def use(self, resolved: Resolved, sure: Confidence) -> Use:
+        """Return a use in its public form."""
+        node = self.nodes[resolved.file_id]
+        symbol = resolved.enclosing[-1].qualified if resolved.enclosing else ""
+        target = self.identity(resolved.target) if resolved.target is not None and sure != "name" else ""
+        ids = tuple(dict.fromkeys(self.identity(d) for d in resolved.candidates)) if sure == "name" else ()
+        return Use(node.path, resolved.line, resolved.kind, symbol, node.category, sure, target, ids[:_MAX_CANDIDATES])
+
+
+def surest_first(uses: Iterable[Use]) -> list[Use]:
+    """Return uses in reading order: sure ones first, then source before the rest, calls before imports."""
+    return sorted(
+        uses,
+        key=lambda u: (
+            _STRENGTH[u.confidence],
+            u.category != "source",
+            u.kind == "import",
+            u.file_path,
+            u.line,
+            u.kind,
+        ),
+    )
+
+
+def weaker(one: Confidence, other: Confidence) -> Confidence:
+    """Return the less sure of two confidences."""
+    return one if _STRENGTH[one] >= _STRENGTH[other] else other
+
+
+def _bare(name: str) -> str:
+    for separator in ("::", "->", "#", "/", "\\", "."):
+        name = name.rpartition(separator)[2] or name
+    return name
+
+
+def _key(definition: Definition) -> tuple[int, str]:
+    return (definition.file_id, definition.qualified)

@@ -1,0 +1,117 @@
+"""What the graph asks of a catalog: definitions, uses, imports and spans, as plain rows. It only reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from llama_index_codeindex.engine.store.catalog import Catalog
+
+# SQLite's oldest limit on parameters of one statement is 999.
+_BATCH = 900
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A file, as the graph needs it."""
+
+    id: int
+    path: str
+    language: str
+    category: str
+    lines: int
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A definition. Lines are 1-based and inclusive."""
+
+    file_id: int
+    name: str
+    qualified: str
+    kind: str
+    scope: str
+    start_line: int
+    end_line: int
+    name_line: int
+    signature: str
+
+
+@dataclass(frozen=True, slots=True)
+class NamedUse:
+    """The lines of one file that use a name in one way."""
+
+    file_id: int
+    kind: str
+    lines: tuple[int, ...]
+
+
+_DEFINITION = "file_id, name, qualified, kind, scope, start_line, end_line, name_line, signature"
+# What was inserted when must not show: an index that grew answers like one built at once.
+_ORDER = "file_id, start_line, end_line DESC, name_line, qualified, kind"
+
+
+class Relations:
+    """Questions about names over one snapshot of a catalog.
+
+    Args:
+        catalog: The catalog, inside `reading()` where several answers must be of one generation.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    def nodes(self) -> list[Node]:
+        """Return every file, by path."""
+        rows = self._catalog.connection.execute("SELECT id, path, language, category, lines FROM files ORDER BY path")
+        return [Node(*row) for row in rows]
+
+    def definitions_named(self, names: Sequence[str]) -> list[Definition]:
+        """Return the definitions of exactly these names."""
+        return list(self._definitions("name", names))
+
+    def definitions_in(self, file_ids: Sequence[int]) -> list[Definition]:
+        """Return the definitions of some files, outer ones before what is inside them."""
+        return list(self._definitions("file_id", file_ids))
+
+    def _definitions(self, column: str, values: Sequence[object]) -> Iterator[Definition]:
+        for batch in _batches(values):
+            marks = ",".join("?" * len(batch))
+            query = f"SELECT {_DEFINITION} FROM symbols WHERE {column} IN ({marks}) ORDER BY {_ORDER}"  # noqa: S608
+            yield from (Definition(*row) for row in self._catalog.connection.execute(query, batch))
+
+    def uses_named(self, name: str) -> list[NamedUse]:
+        """Return where exactly this name is used."""
+        rows = self._catalog.connection.execute(
+            "SELECT file_id, kind, lines FROM refs WHERE name = ? ORDER BY file_id, kind", (name,)
+        )
+        return [NamedUse(file_id, kind, tuple(json.loads(lines))) for file_id, kind, lines in rows]
+
+    def imports_of(self, file_ids: Sequence[int]) -> dict[int, frozenset[str]]:
+        """Return the names that each of some files imports."""
+        found: dict[int, set[str]] = {file_id: set() for file_id in file_ids}
+        for batch in _batches(file_ids):
+            query = (
+                f"SELECT file_id, name FROM refs WHERE kind = 'import' AND file_id IN ({','.join('?' * len(batch))})"  # noqa: S608
+            )
+            for file_id, name in self._catalog.connection.execute(query, batch):
+                found[file_id].add(name)
+        return {file_id: frozenset(names) for file_id, names in found.items()}
+
+    def definers(self) -> list[tuple[str, int, str, bool]]:
+        """Return the name, file and kind of every definition, and whether it is at the top of its file."""
+        return self._catalog.connection.execute("SELECT name, file_id, kind, scope = '' FROM symbols").fetchall()
+
+    def uses(self) -> list[tuple[str, str, int, int]]:
+        """Return every use by name: the name, the kind, the file, and on how many lines."""
+        return self._catalog.connection.execute(
+            "SELECT name, kind, file_id, length(lines) - length(replace(lines, ',', '')) + 1 FROM refs "
+            "ORDER BY name, kind, file_id"
+        ).fetchall()
+
+
+def _batches(values: Iterable[object]) -> Iterator[list[object]]:
+    kept = list(values)
+    for start in range(0, len(kept), _BATCH):
+        yield kept[start : start + _BATCH]
