@@ -93,11 +93,11 @@ def test_no_lane_tool_log_or_file_holds_the_canary(
     everything = "\n".join(seen)
     for form in (CANARY + " = 1", CANARY.replace("_", "0"), "QUJDQUJD"):
         assert form not in everything
-    for path in (tmp_path / "cache").rglob("*"):
-        if path.is_file():
-            data = path.read_bytes()
-            assert b"canary" not in data and b"QUJDQUJD" not in data, path.name
-            assert b"zanzibar" not in data, path.name
+    for kept in (tmp_path / "cache").rglob("*"):
+        if kept.is_file():
+            data = kept.read_bytes()
+            assert b"canary" not in data and b"QUJDQUJD" not in data, kept.name
+            assert b"zanzibar" not in data, kept.name
 
     denied = {gap.path for gap in index.gaps() if gap.reason == "denied"}
     assert denied == set(SECRET)

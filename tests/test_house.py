@@ -11,8 +11,8 @@ import llama_index_codeindex
 
 PACKAGE = Path(llama_index_codeindex.__file__).parent
 ENGINE = PACKAGE / "engine"
-# A room imports only from rooms before it. `graph` and `facts` read the store; nothing reads them but the facade.
-ROOMS = ["files", "syntax", "store", "search", "context"]
+# A room imports only from rooms before it.
+ROOMS = ["files", "syntax", "store", "search", "context", "graph", "facts", "tools"]
 
 
 def imported_names(path: Path) -> set[str]:

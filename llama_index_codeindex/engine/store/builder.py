@@ -28,6 +28,7 @@ from llama_index_codeindex.engine.store.options import (
 from llama_index_codeindex.engine.store.outlines import add_outline, chunk_ids, embedded_text, path_key, text_hash
 from llama_index_codeindex.engine.store.store import Store
 from llama_index_codeindex.engine.store.tree import DiskTree, Entry, Tree, let_settle
+from llama_index_codeindex.engine.syntax.chunking import split_lines
 from llama_index_codeindex.engine.syntax.outline import outline
 
 __all__ = [
@@ -331,7 +332,7 @@ class Builder:
         file_id = self.store.catalog.add_file(
             entry.file, hash=source.content_hash, language=found.language, category=categorise(path),
             encoding=source.encoding, redactions=source.redactions, structural=found.structural,
-            lines=source.text.count("\n") + 1, path_key=path_key(path), stamp=entry.stamp,
+            lines=len(split_lines(source.text)), path_key=path_key(path), stamp=entry.stamp,
         )  # fmt: skip
         self._chunks += len(add_outline(self.store, file_id, path, found))
 
