@@ -262,7 +262,7 @@ class Catalog:
                 f"SELECT {_CHUNK_COLUMNS} FROM chunks c JOIN files f ON f.id = c.file_id WHERE {column} IN ({marks})"  # noqa: S608
             )
             for row in self.connection.execute(query, batch):
-                yield ChunkRow(*row)
+                yield ChunkRow._make(row)
 
     def bags(self, rows: Sequence[int]) -> dict[int, tuple[int, bytes]]:
         """Return the number of terms and the bag of words of chunks, by row."""

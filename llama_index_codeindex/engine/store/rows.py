@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from llama_index_codeindex.engine.model import Symbol
 
@@ -119,9 +120,11 @@ class FileRow:
     category: str
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkRow:
-    """A chunk as the catalog knows it, with what ranking needs of its file."""
+class ChunkRow(NamedTuple):
+    """A chunk as the catalog knows it, with what ranking needs of its file.
+
+    A tuple, because a query makes two hundred of them, and a frozen dataclass takes five times as long to make.
+    """
 
     row: int
     chunk_id: str
