@@ -32,6 +32,7 @@ from llama_index_codeindex.engine.search.query import understand
 from llama_index_codeindex.engine.static_model import StaticModel
 from llama_index_codeindex.engine.store.options import RefreshReport
 from llama_index_codeindex.engine.syntax.chunking import split_lines
+from llama_index_codeindex.engine.syntax.parsing import self_test
 from llama_index_codeindex.engine.watch import DEBOUNCE
 
 FOUND, NOTHING, FAILED, INTERRUPTED = 0, 1, 2, 130
@@ -208,6 +209,8 @@ def _status(arguments: argparse.Namespace) -> int:
     for key, value in mark.to_dict().items():
         if key != "gaps" and value not in ("", 0, 0.0):
             print(f"{key.replace('_', ' '):20} {value}")
+    if not self_test():
+        print(f"{'parsers':20} none works; files are cut by lines")
     for reason, count in mark.gaps.items():
         print(f"{'gap: ' + reason.replace('_', ' '):20} {count}")
     for reason in mark.gaps if arguments.gaps else ():

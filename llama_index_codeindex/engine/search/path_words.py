@@ -81,10 +81,6 @@ def question_words(query: Query) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _plain(name: str) -> str:
-    return name.replace("_", "").replace("-", "").casefold()
-
-
 def plain_name(name: str) -> str:
     """Return a name without the case and the marks that languages write it with."""
     return name.replace("_", "").replace("-", "").casefold()

@@ -119,16 +119,6 @@ class DiskTexts:
         return found
 
 
-def locate_text(texts: DiskTexts, path: str, start: int, end: int, text: str, known_hash: str) -> Located | None:
-    """Return where a text that was read from these lines is now; see `DiskTexts.locate`."""
-    lines = texts.lines(path)
-    if lines is None:
-        return None
-    before = "".join(lines[start - 1 : end])
-    offset = max(before.find(text), 0)
-    return _find(lines, start, end, offset, len(text), known_hash or text_hash(text))
-
-
 def _find(lines: list[str], start: int, end: int, offset: int, length: int, wanted: str, copy: int = 0) -> Located:
     """Find a text by its hash: where it was, else as that one of its copies in the file, else say that it changed."""
     height = end - start

@@ -12,5 +12,5 @@ To add a language: add a row to the table in `languages`, and a file `queries/GR
 Where a grammar stumbles over correct code, `blanking` may hide what it cannot read. A sample under `tests/syntax/samples`
 pins the exact symbols.
 
-Captures that start with an underscore only serve predicates.
+Captures that start with an underscore only serve predicates. A first line `; inherits: GRAMMAR` takes over that one's patterns.
 """

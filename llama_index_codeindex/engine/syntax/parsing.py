@@ -23,6 +23,8 @@ _NAME_STEP = 64
 # a chain of 6,000 calls takes 3 s, and ten times that 300 s. Hand-written code stays under 100.
 _MAX_DEPTH = 500
 
+_INHERITS = "; inherits:"
+
 _local = threading.local()  # parsers and cursors must not cross threads
 
 
@@ -67,10 +69,9 @@ def _compiled(grammar: str) -> TagsQuery | str:
     language = _grammar(grammar)
     if language is None:
         return f"no grammar for {grammar}"
-    source = files("llama_index_codeindex.engine.syntax") / "queries" / f"{grammar}.scm"
-    if not source.is_file():
+    text = _query_text(grammar)
+    if text is None:
         return f"no query for {grammar}"
-    text = source.read_text("utf-8")
     try:
         definitions, others = Query(language, text), Query(language, text)
     except QueryError as error:
@@ -81,6 +82,17 @@ def _compiled(grammar: str) -> TagsQuery | str:
         defines = b"@definition." in body or b"@container" in body
         (others if defines else definitions).disable_pattern(pattern)
     return TagsQuery(definitions, others)
+
+
+def _query_text(grammar: str) -> str | None:
+    """Return the text of a grammar's query; a first line `; inherits: NAME` puts another grammar's before it."""
+    source = files("llama_index_codeindex.engine.syntax") / "queries" / f"{grammar}.scm"
+    if not source.is_file():
+        return None
+    text = source.read_text("utf-8")
+    first = text.split("\n", 1)[0]
+    inherited = _query_text(first.removeprefix(_INHERITS).strip()) if first.startswith(_INHERITS) else None
+    return f"{inherited or ''}\n{text}"
 
 
 def tags_query(grammar: str) -> TagsQuery:

@@ -12,7 +12,6 @@ import threading
 import unicodedata
 import zlib
 from collections import Counter
-from collections.abc import Iterable
 from functools import lru_cache
 
 import Stemmer
@@ -151,8 +150,3 @@ def stem(word: str) -> str:
 def term_hash(term: str) -> int:
     """Return the 32-bit number that stands for a term in a stored bag of words; the same on every machine."""
     return zlib.crc32(term.encode("utf-8", "surrogatepass"))
-
-
-def term_hashes(found: Iterable[str]) -> list[int]:
-    """Return the hashes of several terms."""
-    return [term_hash(term) for term in found]
