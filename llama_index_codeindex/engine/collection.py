@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from llama_index_codeindex.engine.errors import EmbeddingError
@@ -39,7 +40,6 @@ class Collection:
         self.embedder = embedder
         self.store = Store(None)
         self.positions: dict[int, int] = {}
-        self._problem = ""
         texts: dict[int, str] = {}
         files: dict[str, list[int]] = {}
         for position, piece in enumerate(pieces):
@@ -72,11 +72,10 @@ class Collection:
             wanted[text_hash(text)] = (text, piece.vector)
         stored = [(key, unit(vector).tobytes()) for key, (_, vector) in wanted.items() if vector is not None]
         missing = [(key, text) for key, (text, vector) in wanted.items() if vector is None]
-        try:
+        # What has no vector is told by every answer: `not_embedded` or `partly_embedded`.
+        with suppress(EmbeddingError):
             vectors = embedder.embed_texts([text for _, text in missing]) if missing else []
             stored += [(key, unit(v).tobytes()) for (key, _), v in zip(missing, vectors, strict=True) if v is not None]
-        except EmbeddingError as error:
-            self._problem = error.code
         self.store.catalog.add_vectors(embedder.model_id, stored)
 
     def search(
