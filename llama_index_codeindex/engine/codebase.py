@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
@@ -269,8 +268,7 @@ class Codebase:
         try:
             with self.store.read() as view:
                 commit = view.meta.get("commit", "")
-                stamp_of = partial(self.tree.stamp_of, commit=commit)
-                texts = DiskTexts(self.tree.gate_at(commit), self._texts, stamp_of)
+                texts = DiskTexts(self.tree.gate_at(commit), self._texts, self.tree.stamps(commit))
                 answer = ask(Searcher(view, texts, self.embedder, external=self.external))
                 mark = self._watermark(view, changed=texts.has_moved)
                 reasons = [*answer.degraded_reasons, *self.store.repairs]
@@ -410,7 +408,7 @@ class Codebase:
 
     def _lines_at(self, view: View) -> Callable[[str], Sequence[str] | None]:
         commit = view.meta.get("commit", "")
-        return DiskTexts(self.tree.gate_at(commit), self._texts, partial(self.tree.stamp_of, commit=commit)).lines
+        return DiskTexts(self.tree.gate_at(commit), self._texts, self.tree.stamps(commit)).lines
 
     def _ask(self, question: Callable[[View], _T]) -> _T:
         """Ask one generation something that no search answers."""

@@ -21,7 +21,7 @@ from llama_index_codeindex.engine.errors import IndexNotWritable
 from llama_index_codeindex.engine.store.store import Store
 from tests.store.conftest import Open
 from tests.store.crash_child import text_of, write_version
-from tests.store.support import CountingEmbedder, answers, contents, make_repository
+from tests.store.support import CountingEmbedder, answers, bags_of, contents, make_repository
 
 KILLS = int(os.environ.get("CODEINDEX_KILLS", "12"))
 QUESTIONS = ("open door", "close_door", "Window.tilt", "window angle")
@@ -84,7 +84,7 @@ def test_killed_at_any_point_it_is_one_generation_whole(tmp_path: Path) -> None:
             with codebase.store.read() as view:
                 assert view.lexical is not None
                 assert view.lexical.documents == view.catalog.counts()[1]
-                rows = [row for row, _ in view.lexical.search([("version", 1.0)], 1000)]
+                rows = [row for row, _ in view.lexical.search([("version", 1.0)], 1000, bags_of(view.catalog))]
                 assert len(view.catalog.chunk_rows(rows)) == len(rows) == view.catalog.counts()[1]
             # And the next refresh brings it to the tree, which the kill left between two versions.
             write_version(root, last)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from llama_index_codeindex.engine.model import Hit, Symbol
 from llama_index_codeindex.engine.store.catalog import SymbolRow
 from llama_index_codeindex.engine.syntax.chunking import split_lines
-from llama_index_codeindex.engine.syntax.words import terms
+from llama_index_codeindex.engine.syntax.words import terms, terms_of, words
 
 # A word in a definition's own name says more than the same word in its body.
 _NAME_BONUS = 2.0
@@ -29,20 +29,33 @@ def focus(hit: Hit, shift: int, symbols: Sequence[SymbolRow], wanted: Collection
         return hit
     if len(inside) == 1:
         return _named(hit, inside[0], shift)
+    asked = frozenset(wanted)
     lines = split_lines(hit.text)
-    found = [set(wanted).intersection(terms(line)) for line in lines]
+    held_by: dict[str, frozenset[str]] = {}  # what each word has of the question
+    found = [_held(line, asked, held_by) for line in lines]
     best, best_value = None, 0.0
     for symbol in inside:
         first = max(symbol.start_line + shift - hit.start_line, 0)
         last = min(symbol.end_line + shift - hit.start_line, len(lines) - 1)
         held = set().union(*found[first : last + 1]) if first <= last else set()
-        own = set(wanted).intersection(terms(symbol.name))
+        own = asked.intersection(terms(symbol.name))
         # The smallest definition that holds as much: a method before its class.
         value = len(held) + _NAME_BONUS * len(own) + 10.0 * (symbol.qualified in named) - (last - first) / 1000
         if best is None or value > best_value:
             best, best_value = symbol, value
     assert best is not None
     return _named(hit, best, shift)
+
+
+def _held(line: str, asked: frozenset[str], held_by: dict[str, frozenset[str]]) -> set[str]:
+    held: set[str] = set()
+    for word in words(line):
+        some = held_by.get(word)
+        if some is None:
+            some = held_by[word] = asked.intersection(terms_of(word))
+        if some:
+            held |= some
+    return held
 
 
 def _named(hit: Hit, symbol: Symbol, shift: int) -> Hit:

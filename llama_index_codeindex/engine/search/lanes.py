@@ -10,7 +10,7 @@ from llama_index_codeindex.engine.search.path_words import match_paths, question
 from llama_index_codeindex.engine.search.query import Query, name_parts
 from llama_index_codeindex.engine.store.builder import path_key
 from llama_index_codeindex.engine.store.catalog import Catalog, SymbolRow, symbol_key
-from llama_index_codeindex.engine.store.lexical import LexicalSnapshot
+from llama_index_codeindex.engine.store.lexical import Bags, LexicalSnapshot
 
 # Full-text candidates: with 200 the exact scores order as well as over everything (0.875; 100: 0.874, 50: 0.869).
 LEXICAL_LIMIT = 200
@@ -47,13 +47,17 @@ def expand_terms(lexical: LexicalSnapshot, terms: Sequence[str]) -> list[tuple[s
 
 
 def lexical_lane(
-    lexical: LexicalSnapshot, weighted: Sequence[tuple[str, float]], scope: Scope, limit: int = LEXICAL_LIMIT
+    lexical: LexicalSnapshot,
+    weighted: Sequence[tuple[str, float]],
+    bags: Bags,
+    scope: Scope,
+    limit: int = LEXICAL_LIMIT,
 ) -> list[int]:
     """Return the chunks that hold the question's terms, by BM25."""
     file_ids = None if scope.file_ids is None else sorted(scope.file_ids)
     rows = None if scope.rows is None else sorted(scope.rows)
     kinds = None if scope.kinds is None else sorted(scope.kinds)
-    return [row for row, _ in lexical.search(weighted, limit, file_ids, rows, kinds)]
+    return [row for row, _ in lexical.search(weighted, limit, bags, file_ids, rows, kinds)]
 
 
 def find_definitions(catalog: Catalog, query: Query, scope: Scope) -> list[Definition]:

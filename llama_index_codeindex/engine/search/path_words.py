@@ -48,21 +48,24 @@ def match_paths(asked: Sequence[str], paths: Iterable[str]) -> dict[str, tuple[f
         The share of the question's words that the file's name or folders hold, and the share of the name's own words that
         the question holds; both by prefix.
     """
-    masks: dict[str, int] = {}  # which of the asked words a term of a path fits, one bit each
-
-    def mask(term: str) -> int:
-        if term not in masks:
-            masks[term] = sum(1 << i for i, word in enumerate(asked) if _starts(word, term))
-        return masks[term]
-
+    every = {path: path_facts(path) for path in paths}
+    # Which of the asked words a term fits, of those that fit any: most paths hold none of them.
+    fitting: dict[str, set[str]] = {}
+    by_letter: dict[str, list[str]] = {}
+    for word in asked:
+        by_letter.setdefault(word[:1], []).append(word)
+    for term in frozenset().union(*(facts.held for facts in every.values())):
+        for word in by_letter.get(term[:1], ()):
+            if _starts(word, term):
+                fitting.setdefault(term, set()).add(word)
     matches: dict[str, tuple[float, float]] = {}
-    for path in paths:
-        facts = path_facts(path)
-        held = 0
-        for term in facts.held:
-            held |= mask(term)
-        own = sum(mask(term) > 0 for term in facts.parts)
-        matches[path] = (held.bit_count() / (len(asked) or 1), own / (len(facts.parts) or 1))
+    for path, facts in every.items():
+        if facts.held.isdisjoint(fitting):
+            matches[path] = (0.0, 0.0)
+            continue
+        held = set().union(*(fitting[term] for term in facts.held if term in fitting))
+        own = sum(term in fitting for term in facts.parts)
+        matches[path] = (len(held) / (len(asked) or 1), own / (len(facts.parts) or 1))
     return matches
 
 

@@ -10,14 +10,21 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 import numpy as np
 import numpy.typing as npt
 
-from llama_index_codeindex.engine.search.path_words import match_paths, path_facts, plain_name, question_words
+from llama_index_codeindex.engine.search.path_words import (
+    PathFacts,
+    match_paths,
+    path_facts,
+    plain_name,
+    question_words,
+)
 from llama_index_codeindex.engine.search.query import Query, name_parts
 from llama_index_codeindex.engine.store.bags import K1, B, frequencies
-from llama_index_codeindex.engine.store.catalog import ChunkRow
+from llama_index_codeindex.engine.store.catalog import Candidate
 from llama_index_codeindex.engine.syntax.words import term_hash
 
 Scores = npt.NDArray[np.float64]
@@ -69,6 +76,7 @@ class Weights:
 
 WEIGHTS = Weights()
 
+_BY_PLACE = attrgetter("path", "start_line", "row")  # what decides where scores are equal
 _HEADERS = frozenset((".h", ".hh", ".hpp", ".hxx"))
 _SOURCES = frozenset((".c", ".cc", ".cpp", ".cxx", ".m", ".mm"))
 
@@ -77,7 +85,7 @@ _SOURCES = frozenset((".c", ".cc", ".cpp", ".cxx", ".m", ".mm"))
 class Candidates:
     """What the lanes brought together, aligned by position."""
 
-    chunks: list[ChunkRow]
+    chunks: list[Candidate]
     dense: Mapping[int, float]  # cosine similarity by row
     definitions: Mapping[int, float]  # strength of the definition a chunk holds, by row
     files_named: Mapping[int, float]  # how well a file's path is the one that the question spells, by file
@@ -87,7 +95,7 @@ class Candidates:
 class Ranked:
     """A candidate with its final score, and the share of the question's information that its file holds."""
 
-    chunk: ChunkRow
+    chunk: Candidate
     score: float
     coverage: float
 
@@ -110,7 +118,7 @@ def rank(
         mean_terms: The mean length of a chunk, in terms.
         weights: The constants.
     """
-    chunks = candidates.chunks
+    chunks = sorted(candidates.chunks, key=_BY_PLACE)
     if not chunks:
         return []
     counts = frequencies([chunk.bag for chunk in chunks], [term_hash(term) for term, _ in weighted])
@@ -127,8 +135,10 @@ def rank(
     paths = match_paths(question_words(query), {chunk.path for chunk in chunks})
     scores += weights.path * np.array([paths[chunk.path][0] for chunk in chunks])
     scores += weights.stem * np.array([paths[chunk.path][1] for chunk in chunks])
-    scores += np.array([_definition(query, c, candidates.definitions.get(c.row, 0.0), weights) for c in chunks])
-    scores += weights.definition * np.array([candidates.files_named.get(chunk.file_id, 0.0) for chunk in chunks])
+    if candidates.definitions:
+        scores += np.array([_definition(query, c, candidates.definitions.get(c.row, 0.0), weights) for c in chunks])
+    if candidates.files_named:
+        scores += weights.definition * np.array([candidates.files_named.get(chunk.file_id, 0.0) for chunk in chunks])
     scores *= _factors(query, chunks, weights)
     return _one_per_file(chunks, scores, coverage, weights.more_of_file)
 
@@ -159,7 +169,7 @@ def inverse_document_frequency(documents: int, frequency: int) -> float:
 _DENSE_FLOOR = 0.05
 
 
-def _dense_share(chunks: Sequence[ChunkRow], dense: Mapping[int, float]) -> Scores:
+def _dense_share(chunks: Sequence[Candidate], dense: Mapping[int, float]) -> Scores:
     """Scale similarities to 0..1 over the candidates: their absolute height differs from model to model."""
     low, high = min(dense.values()), max(dense.values())
     span = high - low
@@ -170,13 +180,13 @@ def _dense_share(chunks: Sequence[ChunkRow], dense: Mapping[int, float]) -> Scor
     return np.array([share(dense[c.row]) if c.row in dense else 0.0 for c in chunks])
 
 
-def _coherence(chunks: Sequence[ChunkRow], scores: Scores) -> Scores:
+def _coherence(chunks: Sequence[Candidate], scores: Scores) -> Scores:
     """Give each file's best chunk the share, of what the best file has, that its chunks among the best 50 bring."""
     sums: dict[int, float] = defaultdict(float)
     first: dict[int, int] = {}
-    for i in np.argsort(-scores, kind="stable")[:50]:
+    for i in np.argsort(-scores, kind="stable")[:50].tolist():
         sums[chunks[i].file_id] += float(scores[i])
-        first.setdefault(chunks[i].file_id, int(i))
+        first.setdefault(chunks[i].file_id, i)
     shares = np.zeros(len(chunks))
     highest = max(sums.values(), default=0.0)
     if highest > 0:
@@ -192,7 +202,7 @@ def _coverage(counts: Counts, gain: Scores) -> Scores:
     return np.asarray(((counts > 0) @ gain) / (float(gain.sum()) or 1.0), np.float64)
 
 
-def _file_coverage(chunks: Sequence[ChunkRow], counts: Counts, gain: Scores) -> Scores:
+def _file_coverage(chunks: Sequence[Candidate], counts: Counts, gain: Scores) -> Scores:
     """Return, for each candidate, the coverage of all its file's candidates together."""
     positions: dict[int, int] = {}
     files = np.array([positions.setdefault(chunk.file_id, len(positions)) for chunk in chunks])
@@ -202,7 +212,7 @@ def _file_coverage(chunks: Sequence[ChunkRow], counts: Counts, gain: Scores) -> 
     return covered
 
 
-def _definition(query: Query, chunk: ChunkRow, strength: float, weights: Weights) -> float:
+def _definition(query: Query, chunk: Candidate, strength: float, weights: Weights) -> float:
     if not strength:
         return 0.0
     scale = weights.definition if query.shape == "symbol" else weights.named
@@ -210,35 +220,34 @@ def _definition(query: Query, chunk: ChunkRow, strength: float, weights: Weights
     return scale * strength * (weights.stem_is_name if path_facts(chunk.path).plain_stem in named else 1.0)
 
 
-def _factors(query: Query, chunks: Sequence[ChunkRow], weights: Weights) -> Scores:
+def _factors(query: Query, chunks: Sequence[Candidate], weights: Weights) -> Scores:
     """Return what each candidate's file is worth: its use by others, its category, its place."""
     facts = [path_facts(chunk.path) for chunk in chunks]
     sources = sum(fact.suffix in _SOURCES for fact in facts)
     has_sources = sources > 0 and sources >= sum(fact.suffix in _HEADERS for fact in facts)
-    factors = np.ones(len(chunks))
-    for i, (chunk, fact) in enumerate(zip(chunks, facts, strict=True)):
+
+    def factor(chunk: Candidate, fact: PathFacts) -> float:
         # 50 users are as good as 500.
-        factors[i] += weights.prior * min(1.0, math.log1p(chunk.prior) / math.log(50))
+        worth = 1 + weights.prior * min(1.0, math.log1p(chunk.prior) / math.log(50))
         usual = weights.categories.get(chunk.category, 1.0)
-        factors[i] *= max(usual, weights.about) if chunk.category in query.about else usual
+        worth *= max(usual, weights.about) if chunk.category in query.about else usual
         if has_sources and fact.suffix in _HEADERS:
-            factors[i] *= weights.header
-        if fact.is_aside:
-            factors[i] *= weights.aside
-    return factors
+            worth *= weights.header
+        return worth * weights.aside if fact.is_aside else worth
+
+    files = {chunk.file_id: (chunk, fact) for chunk, fact in zip(chunks, facts, strict=True)}
+    factors = {file_id: factor(*pair) for file_id, pair in files.items()}
+    return np.array([factors[chunk.file_id] for chunk in chunks])
 
 
-def _one_per_file(chunks: Sequence[ChunkRow], scores: Scores, coverage: Scores, more: float) -> list[Ranked]:
-    """Order by score, with each further chunk of a file damped; ties go by path and line."""
-
-    def order(pair: tuple[float, int]) -> tuple[float, str, int, int]:
-        chunk = chunks[pair[1]]
-        return -pair[0], chunk.path, chunk.start_line, chunk.row
-
+def _one_per_file(chunks: Sequence[Candidate], scores: Scores, coverage: Scores, more: float) -> list[Ranked]:
+    """Order by score, with each further chunk of a file damped; ties stay in the order of the chunks."""
     seen: dict[int, int] = defaultdict(int)
-    damped: list[tuple[float, int]] = []
-    for score, i in sorted(((float(score), i) for i, score in enumerate(scores)), key=order):
+    damped = scores.copy()
+    for i in np.argsort(-scores, kind="stable").tolist():
         file_id = chunks[i].file_id
-        damped.append((score * more ** seen[file_id], i))
+        damped[i] *= more ** seen[file_id]
         seen[file_id] += 1
-    return [Ranked(chunks[i], score, float(coverage[i])) for score, i in sorted(damped, key=order)]
+    return [
+        Ranked(chunks[i], float(damped[i]), float(coverage[i])) for i in np.argsort(-damped, kind="stable").tolist()
+    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -29,7 +29,7 @@ from llama_index_codeindex.engine.search.ranking import (
 )
 from llama_index_codeindex.engine.search.texts import Located, TextSource, make_hit
 from llama_index_codeindex.engine.store.builder import Embedder
-from llama_index_codeindex.engine.store.catalog import ChunkRow, SymbolRow
+from llama_index_codeindex.engine.store.catalog import Candidate, ChunkRow, SymbolRow
 from llama_index_codeindex.engine.store.store import View
 from llama_index_codeindex.engine.store.vectors import Vector
 from llama_index_codeindex.engine.syntax.words import count_terms
@@ -105,6 +105,7 @@ class Searcher:
         self.texts = texts
         self.embedder = embedder
         self.weights = weights
+        self._read: dict[int, Candidate] = {}
 
     def search(
         self,
@@ -145,7 +146,7 @@ class Searcher:
         idf = self._idf(list(counted))
         best = sorted(counted, key=lambda term: (-counted[term] * idf[term], term))[:_RELATED_TERMS]
         found = _Found(weighted=[(term, 1.0) for term in best])
-        found.lanes["lexical"] = lexical_lane(lexical, found.weighted, Scope())
+        found.lanes["lexical"] = lexical_lane(lexical, found.weighted, self._bags, Scope())
         if self.embedder is not None:
             matrix = self.view.vectors(self.embedder.model_id)
             own = matrix.vector_of(chunk.row)
@@ -173,7 +174,7 @@ class Searcher:
             found.reasons.append("lexical_unavailable")
         elif mode == "all":
             found.weighted = expand_terms(lexical, query.terms)
-            found.lanes["lexical"] = lexical_lane(lexical, found.weighted, scope)
+            found.lanes["lexical"] = lexical_lane(lexical, found.weighted, self._bags, scope)
         if mode in ("all", "meaning"):
             found.similarities = self._dense(query, scope, found.reasons, vector)
             found.lanes["dense"] = list(found.similarities)
@@ -183,7 +184,7 @@ class Searcher:
         fused = reciprocal_rank_fusion(found.lanes)
         rows = sorted(fused, key=lambda row: (-fused[row], row))[:_MAX_CANDIDATES]
         candidates = Candidates(
-            self.view.catalog.chunk_rows(rows),
+            list(self._candidates(rows).values()),
             found.similarities,
             _strengths(found.definitions),
             {file_id: 1 / place for place, file_id in enumerate(found.files_named, 1)},
@@ -230,6 +231,15 @@ class Searcher:
             reasons.append(error.reason)
             return {}
 
+    def _candidates(self, rows: Sequence[int]) -> dict[int, Candidate]:
+        """Return candidates by row, each read once per query; rows that are gone are left out."""
+        missing = [row for row in rows if row not in self._read]
+        self._read.update((chunk.row, chunk) for chunk in self.view.catalog.candidates(missing))
+        return {row: self._read[row] for row in rows if row in self._read}
+
+    def _bags(self, rows: Sequence[int]) -> dict[int, tuple[int, bytes]]:
+        return {row: (chunk.terms, chunk.bag) for row, chunk in self._candidates(rows).items()}
+
     def _rows(self, scope: Scope) -> list[int] | None:
         """Return the rows that the filters leave, or None for all."""
         if scope == Scope():
@@ -258,16 +268,23 @@ class Searcher:
         confidence = _confidence(ranked[0], ranks.get(ranked[0].chunk.row, {}))
         hits: list[Hit] = []
         shifts: dict[int, int] = {}
-        for item in ranked[:_PHRASE_DEPTH] if phrases else ranked:
+        for item, chunk in self._with_chunks(ranked[:_PHRASE_DEPTH] if phrases else ranked, top_k):
             if len(hits) == top_k or item.score <= 0:
                 break
-            located = self.texts.locate(item.chunk)
+            located = self.texts.locate(chunk)
             if located is None or not _holds(located, phrases):
                 continue  # its file is gone, or it lacks what was quoted
             score = confidence * item.score / ranked[0].score
-            hits.append(make_hit(item.chunk, located, score, ranks.get(item.chunk.row, {})))
-            shifts[item.chunk.row] = located.start_line - item.chunk.start_line
+            hits.append(make_hit(chunk, located, score, ranks.get(chunk.row, {})))
+            shifts[chunk.row] = located.start_line - chunk.start_line
         return self._focused(hits, shifts, found)
+
+    def _with_chunks(self, ranked: Sequence[Ranked], step: int) -> Iterator[tuple[Ranked, ChunkRow]]:
+        """Yield what is ranked with the rest of each chunk, read `step` at a time: most of it is never shown."""
+        for start in range(0, len(ranked), step):
+            some = ranked[start : start + step]
+            chunks = {chunk.row: chunk for chunk in self.view.catalog.chunk_rows([item.chunk.row for item in some])}
+            yield from ((item, chunks[item.chunk.row]) for item in some)
 
     def _focused(self, hits: Sequence[Hit], shifts: Mapping[int, int], found: _Found) -> list[Hit]:
         """Return the hits, each named after the definition it is about; `shifts` says how far its lines have moved."""

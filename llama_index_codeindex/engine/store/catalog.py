@@ -8,12 +8,14 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from llama_index_codeindex.engine.model import Gap, Reference, SourceFile, Symbol
 from llama_index_codeindex.engine.store.connections import Connections
 from llama_index_codeindex.engine.store.rows import (
     SCHEMA,
     SCHEMA_VERSION,
+    Candidate,
     ChunkRow,
     FileRow,
     NewChunk,
@@ -23,7 +25,7 @@ from llama_index_codeindex.engine.store.rows import (
     symbol_key,
 )
 
-__all__ = ["SCHEMA_VERSION", "Catalog", "ChunkRow", "FileRow", "NewChunk", "SymbolRow", "symbol_key"]
+__all__ = ["SCHEMA_VERSION", "Candidate", "Catalog", "ChunkRow", "FileRow", "NewChunk", "SymbolRow", "symbol_key"]
 
 # SQLite's oldest limit on parameters of one statement is 999.
 _BATCH = 900
@@ -32,9 +34,10 @@ _BATCH = 900
 _SPARE_VECTORS = 5_000
 
 _CHUNK_COLUMNS = (
-    "c.id, c.chunk_id, c.file_id, f.path, f.language, f.category, f.prior, c.start_line, c.end_line, c.offset, "
-    "c.length, c.symbol, c.kind, c.scope, c.context, c.hash, c.embed_hash, c.terms, c.bag"
+    "c.id, c.chunk_id, c.file_id, f.path, f.language, f.category, c.start_line, c.end_line, c.offset, c.length, "
+    "c.symbol, c.kind, c.scope, c.context, c.hash, c.embed_hash"
 )
+_CANDIDATE_COLUMNS = "c.id, c.file_id, f.path, f.category, f.prior, c.start_line, c.terms, c.bag"
 _SYMBOL_COLUMNS = (
     "s.name, s.qualified, s.kind, s.scope, s.start_line, s.end_line, s.name_line, s.signature, f.path, s.file_id, "
     "f.language, f.category, s.chunk, f.prior"
@@ -247,30 +250,24 @@ class Catalog:
 
     # -- what searching asks -------------------------------------------------------------------------------------------
 
+    def candidates(self, rows: Sequence[int]) -> list[Candidate]:
+        """Return what ranking needs of some chunks; rows that are gone are left out."""
+        return [Candidate._make(row) for row in self._of_chunks(_CANDIDATE_COLUMNS, "c.id", rows)]
+
     def chunk_rows(self, rows: Sequence[int]) -> list[ChunkRow]:
         """Return chunks by row; rows that are gone are left out."""
-        return list(self._chunks("c.id", rows))
+        return [ChunkRow._make(row) for row in self._of_chunks(_CHUNK_COLUMNS, "c.id", rows)]
 
     def file_chunks(self, file_ids: Sequence[int]) -> list[ChunkRow]:
         """Return all chunks of some files, in the order of the files."""
-        return sorted(self._chunks("c.file_id", file_ids), key=lambda c: (c.path, c.start_line, c.row))
+        chunks = [ChunkRow._make(row) for row in self._of_chunks(_CHUNK_COLUMNS, "c.file_id", file_ids)]
+        return sorted(chunks, key=lambda c: (c.path, c.start_line, c.row))
 
-    def _chunks(self, column: str, values: Sequence[int]) -> Iterator[ChunkRow]:
+    def _of_chunks(self, columns: str, column: str, values: Sequence[int]) -> Iterator[tuple[Any, ...]]:
         for batch in _batches(values):
             marks = ",".join("?" * len(batch))
-            query = (
-                f"SELECT {_CHUNK_COLUMNS} FROM chunks c JOIN files f ON f.id = c.file_id WHERE {column} IN ({marks})"  # noqa: S608
-            )
-            for row in self.connection.execute(query, batch):
-                yield ChunkRow._make(row)
-
-    def bags(self, rows: Sequence[int]) -> dict[int, tuple[int, bytes]]:
-        """Return the number of terms and the bag of words of chunks, by row."""
-        found: dict[int, tuple[int, bytes]] = {}
-        for batch in _batches(rows):
-            query = f"SELECT id, terms, bag FROM chunks WHERE id IN ({','.join('?' * len(batch))})"  # noqa: S608
-            found.update((row, (terms, bag)) for row, terms, bag in self.connection.execute(query, batch))
-        return found
+            query = f"SELECT {columns} FROM chunks c JOIN files f ON f.id = c.file_id WHERE {column} IN ({marks})"  # noqa: S608
+            yield from self.connection.execute(query, batch)
 
     def symbols_named(self, names: Sequence[str], limit: int = 400) -> list[SymbolRow]:
         """Return the definitions whose bare name is one of these, whatever the case."""

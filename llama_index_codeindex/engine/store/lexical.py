@@ -129,16 +129,15 @@ class LexicalIndex:
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
-    def snapshot(self, bags: Bags, mean_terms: float) -> LexicalSnapshot:
+    def snapshot(self, mean_terms: float) -> LexicalSnapshot:
         """Return the committed state, which later commits do not change.
 
         Args:
-            bags: Gives the bags of words of chunks.
             mean_terms: The mean length of a chunk in terms.
         """
         with _disk_errors():
             self._index.reload()
-            return LexicalSnapshot(self._schema, self._index.searcher(), bags, mean_terms)
+            return LexicalSnapshot(self._schema, self._index.searcher(), mean_terms)
 
 
 def derive(source: Path | None, target: Path) -> LexicalIndex:
@@ -181,10 +180,9 @@ def sum_files(folder: Path, known: FileSums | None = None) -> FileSums:
 class LexicalSnapshot:
     """One committed state of the full-text index."""
 
-    def __init__(self, schema: tantivy.Schema, searcher: tantivy.Searcher, bags: Bags, mean_terms: float) -> None:
+    def __init__(self, schema: tantivy.Schema, searcher: tantivy.Searcher, mean_terms: float) -> None:
         self._schema = schema
         self._searcher = searcher
-        self._bags = bags
         self._mean_terms = mean_terms or 1.0
         self._frequencies: dict[str, int] = {}
 
@@ -216,6 +214,7 @@ class LexicalSnapshot:
         self,
         weighted: Sequence[tuple[str, float]],
         limit: int,
+        bags: Bags,
         file_ids: Sequence[int] | None = None,
         rows: Sequence[int] | None = None,
         kinds: Sequence[str] | None = None,
@@ -225,6 +224,7 @@ class LexicalSnapshot:
         Args:
             weighted: Terms and their weights; a document needs at least one of them.
             limit: How many rows at most.
+            bags: Gives the bags of words of chunks, for the exact scores.
             file_ids: Only chunks of these files, if given.
             rows: Only these chunks, if given.
             kinds: Only chunks of these symbol kinds, if given.
@@ -246,16 +246,18 @@ class LexicalSnapshot:
                 query = tantivy.Query.boolean_query([(tantivy.Occur.Must, query), (tantivy.Occur.Must, restricted)])
         hits = self._searcher.search(query, limit=math.ceil(_DRIFT_MARGIN * limit), count=False).hits
         found = self._searcher.fast_field_values("row", [address for _, address in hits])
-        return self._scored([int(row or 0) for row in found], weighted)[:limit]
+        return self._scored([int(row or 0) for row in found], weighted, bags)[:limit]
 
     def _term(self, term: str) -> tantivy.Query:
         return tantivy.Query.term_query(self._schema, "body", term, "freq")
 
-    def _scored(self, rows: Sequence[int], weighted: Sequence[tuple[str, float]]) -> list[tuple[int, float]]:
-        bags = self._bags(rows)
-        known = [row for row in rows if row in bags]
-        counts = frequencies([bags[row][1] for row in known], [term_hash(term) for term, _ in weighted])
-        norm = K1 * (1 - B + B * np.array([bags[row][0] for row in known]) / self._mean_terms)
+    def _scored(
+        self, rows: Sequence[int], weighted: Sequence[tuple[str, float]], bags: Bags
+    ) -> list[tuple[int, float]]:
+        held = bags(rows)
+        known = [row for row in rows if row in held]
+        counts = frequencies([held[row][1] for row in known], [term_hash(term) for term, _ in weighted])
+        norm = K1 * (1 - B + B * np.array([held[row][0] for row in known]) / self._mean_terms)
         scores = np.zeros(len(known))
         for column, (term, weight) in enumerate(weighted):  # one after the other: the same sum whatever else is ranked
             gain = weight * _inverse_document_frequency(self.documents, self.document_frequency(term))

@@ -6,6 +6,7 @@ import os
 import subprocess
 import threading
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -143,9 +144,9 @@ class RevisionTree:
         """Return a reader of one commit's files."""
         return RevisionGate(self.root, self.options.max_file_bytes, commit, self.prefix, self.blobs)
 
-    def stamp_of(self, path: str, commit: str) -> str:  # noqa: ARG002
-        """Return the commit, which never changes."""
-        return commit
+    def stamps(self, commit: str) -> Callable[[str], str]:
+        """Return what gives the stamp of every file: the commit, which never changes."""
+        return lambda _: commit
 
     def read(self, path: str) -> Source | Gap:
         """Read a file of the commit that was last listed."""

@@ -121,10 +121,7 @@ class FileRow:
 
 
 class ChunkRow(NamedTuple):
-    """A chunk as the catalog knows it, with what ranking needs of its file.
-
-    A tuple, because a query makes two hundred of them, and a frozen dataclass takes five times as long to make.
-    """
+    """A chunk as the catalog knows it."""
 
     row: int
     chunk_id: str
@@ -132,7 +129,6 @@ class ChunkRow(NamedTuple):
     path: str
     language: str
     category: str
-    prior: float
     start_line: int
     end_line: int
     offset: int  # where the text starts in its first line, and how many characters it has
@@ -143,6 +139,17 @@ class ChunkRow(NamedTuple):
     context: str
     hash: str
     embed_hash: str
+
+
+class Candidate(NamedTuple):
+    """A chunk as ranking sees it, with what it needs of its file: a query reads two hundred and shows five."""
+
+    row: int
+    file_id: int
+    path: str
+    category: str
+    prior: float
+    start_line: int
     terms: int
     bag: bytes
 

@@ -10,7 +10,7 @@ import tempfile
 import threading
 import uuid
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -146,15 +146,15 @@ class Store:
             catalog = self.catalog
             with catalog.reading():
                 meta = catalog.meta()
-                snapshot = self._lexical_of(catalog, meta)
+                snapshot = self._lexical_of(meta)
                 if snapshot is not None or attempt == _ATTEMPTS - 1 or not meta.get("stamp"):
                     yield View(catalog, snapshot, meta, self)
                     return
 
-    def _lexical_of(self, catalog: Catalog, meta: dict[str, str]) -> LexicalSnapshot | None:
+    def _lexical_of(self, meta: dict[str, str]) -> LexicalSnapshot | None:
         mean_terms = float(meta.get("mean_terms", "0"))
         if self._memory is not None:
-            return self._memory.snapshot(catalog.bags, mean_terms)
+            return self._memory.snapshot(mean_terms)
         name, stamp = meta.get("lexical", ""), meta.get("stamp", "")
         if self.layout is None or not name:
             return None
@@ -165,14 +165,10 @@ class Store:
                     if sum_files(folder) != json.loads(meta["lexical_files"]):
                         return None
                     index = LexicalIndex(folder) if os.access(folder, os.W_OK) else self._copied(folder)
-                    self._snapshot = (stamp, index.snapshot(self.bags, mean_terms))
+                    self._snapshot = (stamp, index.snapshot(mean_terms))
                 except (OSError, ValueError, KeyError):
                     return None
             return self._snapshot[1]
-
-    def bags(self, rows: Sequence[int]) -> dict[int, tuple[int, bytes]]:
-        """Return the bags of words of chunks of the generation that the thread reads."""
-        return self.catalog.bags(rows)
 
     def _copied(self, folder: Path) -> LexicalIndex:
         """Open a full text in a folder that cannot be written: its readers need to make a lock in it."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -94,15 +96,26 @@ class DiskTree:
             return None  # gone since it was listed
         return Entry(SourceFile(file.path, status.st_size, status.st_mtime_ns), _stamp(status), _settled_ns(status))
 
-    def stamp_of(self, path: str, commit: str = "") -> str:  # noqa: ARG002
-        """Return the stamp of a file as it is now; an empty string where it is too fresh, a link, or behind one."""
-        target = os.path.join(self.root, os.path.normpath(native(path)))
-        try:
-            status = os.lstat(target)
-        except OSError:
-            return ""
-        is_settled = _settled_ns(status) < time.time_ns()
-        return _stamp(status) if is_settled and os.path.realpath(target) == target else ""
+    def stamps(self, commit: str = "") -> Callable[[str], str]:  # noqa: ARG002
+        """Return what gives, for the time of one query, the stamp of a file as it is now.
+
+        The stamp is empty where the file is too fresh, a link, or behind one.
+        """
+        are_real: dict[str, bool] = {}  # folders without a link on the way to them
+
+        def stamp_of(path: str) -> str:
+            target = os.path.join(self.root, os.path.normpath(native(path)))
+            try:
+                status = os.lstat(target)
+            except OSError:
+                return ""
+            folder = os.path.dirname(target)
+            if folder not in are_real:
+                are_real[folder] = os.path.realpath(folder) == folder
+            is_settled = _settled_ns(status) < time.time_ns()
+            return _stamp(status) if is_settled and stat.S_ISREG(status.st_mode) and are_real[folder] else ""
+
+        return stamp_of
 
     def read(self, path: str) -> Source | Gap:
         """Read a file through the gate."""
