@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from llama_index_codeindex.engine.errors import FileDenied
-from llama_index_codeindex.engine.files.deny import is_denied
+from llama_index_codeindex.engine.files.deny import _PATTERNS, is_denied, may_be_denied
 from llama_index_codeindex.engine.files.gate import Gate
 from llama_index_codeindex.engine.model import Gap, Source
 
@@ -69,6 +71,41 @@ def test_copies_of_secrets(path: str) -> None:
 def test_innocent_names(path: str) -> None:
     assert not is_denied(path)
     assert not is_denied(f"secrets/.env.d/{path}")
+
+
+def asks_about(path: str) -> bool:
+    """Say whether the question about a whole folder leads to the one about this file."""
+    folder, _, name = path.rpartition("/")
+    raw = name.encode()
+    return may_be_denied(folder + "/" if folder else "", b"\0a.py\0" + raw + b"\0", {b".py", raw[raw.rfind(b".") :]})
+
+
+@pytest.mark.parametrize("path", [variant for path in (*SECRET, *COPIES) for variant in variants(path)])
+def test_a_folder_with_a_secret_is_looked_at(path: str) -> None:
+    assert asks_about(path)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True, database=None)
+@given(
+    name=st.from_regex(_PATTERNS, fullmatch=True, alphabet=st.characters(codec="utf-8", exclude_characters="/\0")),
+    tail=st.sampled_from(["", ".bak", "~", " copy", ".1", " (2)", "_backup", ".swp"]),
+    is_upper=st.booleans(),
+)
+def test_no_shape_of_a_secret_is_overlooked(name: str, tail: str, is_upper: bool) -> None:
+    path = (name.upper() if is_upper else name) + tail
+    assert asks_about(path) or not is_denied(path)
+
+
+def test_letters_that_are_ascii_in_lower_case() -> None:
+    assert is_denied("server.\N{KELVIN SIGN}EY")
+    assert asks_about("server.\N{KELVIN SIGN}EY")
+
+
+def test_a_folder_of_sources_is_not_looked_at() -> None:
+    names = b"\0credentials.py\0secrets.go\0token.css\0"
+    assert not may_be_denied("src/", names, {b".py", b".go", b".css"})
+    assert not may_be_denied("", b"\0Makefile\0data.json\0notes.txt\0", {b"e", b".json", b".txt"})
+    assert may_be_denied("a/.SSH/", names, {b".py", b".go", b".css"})
 
 
 def test_tracked_secrets_never_pass_the_walk_or_the_gate(repo: Path, git: Git) -> None:

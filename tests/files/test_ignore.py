@@ -9,13 +9,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from llama_index_codeindex.engine.files.ignore import RuleList, parse_rule, pattern_lines
+from llama_index_codeindex.engine.files.ignore import FolderNames, RuleList, parse_rule, pattern_lines
 from llama_index_codeindex.engine.files.walk import WalkOptions, walk
 from llama_index_codeindex.engine.files.wildmatch import compile_expression, translate
 
 from .conftest import Git
 from .helpers import Content, admitted, walked, write
+from .test_git_parity import NAMES, rule_files
 
 # name, files (rule files among them), what is admitted besides the rule files
 TREES: list[tuple[str, Mapping[str, Content], set[str]]] = [
@@ -352,6 +355,30 @@ def test_the_last_rule_that_matches_decides_whatever_its_kind() -> None:
             single = [RuleList(line).verdict(path, name, False) for line in lines[:end]]
             expected = next((verdict for verdict in reversed(single) if verdict is not None), None)
             assert RuleList(b"\n".join(lines[:end])).verdict(path, name, False) is expected
+
+
+@settings(max_examples=300, deadline=None, derandomize=True, database=None)
+@given(data=rule_files(), base=st.sampled_from([b"", b"a/", b"a/b/", b"foo/A/"]), ignore_case=st.booleans())
+def test_no_name_that_a_rule_matches_is_overlooked(data: bytes, base: bytes, ignore_case: bool) -> None:
+    for start in (b"", b"a/"):
+        if base.startswith(start):
+            rules = RuleList(data, start, ignore_case=ignore_case)
+            matched = {name for name in NAMES if rules.verdict(base + name, name, False) is not None}
+            assert matched <= rules.candidates(base, FolderNames(NAMES))
+
+
+@pytest.mark.parametrize(
+    ("rules", "base", "expected"),
+    [
+        (b"*.log\nbuild\n/top.py\n", b"", {b"a.log", b"build", b"top.py"}),
+        (b"*.log\nbuild\n/top.py\n", b"sub/", {b"a.log", b"build"}),
+        (b"sub/x.py\n!a.py\n**/top.py\n", b"sub/", {b"x.py", b"a.py", b"top.py"}),
+        (b"*.py[cod]\n*~\n?.log.*\nout/*.py\nbuild/\n*.h\n", b"sub/", set()),
+    ],
+)
+def test_a_folder_that_no_rule_speaks_of_is_settled_at_once(rules: bytes, base: bytes, expected: set[bytes]) -> None:
+    names = FolderNames([b"a.py", b"x.py", b"top.py", b"a.log", b"build", b"new\nline", "é".encode()])
+    assert RuleList(rules).candidates(base, names) == expected
 
 
 def test_lines_and_patterns() -> None:

@@ -8,12 +8,13 @@ import subprocess
 import sys
 import unicodedata
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from llama_index_codeindex.engine.files.gate import Gate
-from llama_index_codeindex.engine.files.walk import WalkOptions, find, walk
-from llama_index_codeindex.engine.model import Gap, Source, SourceFile
+from llama_index_codeindex.engine.files.walk import WalkOptions, find, list_paths, scan, walk
+from llama_index_codeindex.engine.model import Gap, GapReason, Source, SourceFile
 
 from .conftest import Git
 from .helpers import admitted, walked, write
@@ -309,6 +310,81 @@ def test_find_says_what_the_walk_says(repo: Path) -> None:
     for path in ("a.py", "gen/b.py", "sub/b.log", "c.log", "sub/deep/.env", "node_modules/x.js", "gone.py", ""):
         assert find(root, path) == everything.get(path)
     assert isinstance(find(root / "sub", "b.log"), SourceFile)
+
+
+@posix_only
+@pytest.mark.parametrize(
+    "options",
+    [WalkOptions(), WalkOptions(include=("*.py", "src/")), WalkOptions(exclude=("b.*",)), WalkOptions(max_entries=7)],
+    ids=["all", "include", "exclude", "budget"],
+)
+def test_paths_alone_are_those_of_the_walk(repo: Path, options: WalkOptions) -> None:
+    write(repo, {".gitignore": "*.log\ngen/\n", "src/.gitignore": "*.py[cod]\n", "data/.env": "A=1\n"})
+    write(
+        repo, ["a.py", "b.py", "b.log", "gen/x.py", "src/c.py", "src/c.pyc", "src/b.json", "node_modules/d.js", "z.txt"]
+    )
+    os.link(repo / "data" / ".env", repo / "copy.txt")
+    os.link(repo / "a.py", repo / "twin.py")
+    (repo / "link.py").symlink_to("a.py")
+    root = repo.resolve()
+    whole = list(walk(root, options))
+    paths = [item for item in list_paths(root, options) if isinstance(item, str)]
+    assert sorted(paths) == sorted(item.path for item in whole if isinstance(item, SourceFile))
+    gaps = {item for item in list_paths(root, options) if isinstance(item, Gap)}
+    assert gaps == {item for item in whole if isinstance(item, Gap)}
+    assert {item if isinstance(item, Gap) else item[0] for item in scan(root, options)} == {*gaps, *paths}
+
+
+def test_paths_alone_do_not_tell_sizes(tmp_path: Path) -> None:
+    write(tmp_path, {"big.py": "x = 1\n" * 100, "small.py": "x"})
+    assert list_paths(tmp_path.resolve(), WalkOptions(max_file_bytes=50)) == ["big.py", "small.py"]
+
+
+@posix_only
+def test_every_file_is_read_or_has_a_reason(repo: Path, git: Git) -> None:
+    write(repo, ["a.py", "pkg/b.py", "pkg/id_rsa", ".env", "node_modules/c.js", "cafe.py"])
+    write(repo, {"big.py": "x" * 300_000, "bin.dat": b"a\0b", "app.min.js": "f(1);" * 400, "bad.ipynb": "{"})
+    write(repo, {"old.py": "# café\n".encode("latin-1"), "nested/d.py": "x", "pyenv/pyvenv.cfg": "x"})
+    git(repo / "nested", "init", "-q")
+    os.mkfifo(repo / "pkg" / "pipe.py")
+    os.link(repo / ".env", repo / "copy.txt")
+    for link, target in {"alias.py": "a.py", "gone.py": "nowhere", "out": "/", "secret.txt": ".env"}.items():
+        (repo / link).symlink_to(target)
+    root = repo.resolve()
+    gate = Gate(root, 200_000)
+    found = list(walk(root, WalkOptions(max_file_bytes=200_000)))
+    read = [gate.read(item.path) if isinstance(item, SourceFile) else item for item in found]
+    sources = {item.path for item in read if isinstance(item, Source)}
+    gaps: dict[str, str] = {item.path: item.reason for item in read if isinstance(item, Gap)}
+    closed = {path for path, reason in gaps.items() if reason in ("cache_dir", "nested_repository")}
+    there = {entry for entry in git(repo, "ls-files", "-oz").decode().split("\0") if entry} | {"pkg/pipe.py"}
+    listed = {path for path in there if not path.startswith(tuple(folder + "/" for folder in closed))} | closed
+    assert len(found) == len(sources) + len(gaps) == len(listed)
+    assert sources | set(gaps) == listed
+    assert sources == {"a.py", "pkg/b.py", "old.py", "cafe.py"}
+    assert set(gaps.values()) <= set(get_args(GapReason))
+    assert gaps == {
+        ".env": "denied", "copy.txt": "denied", "secret.txt": "denied", "pkg/id_rsa": "denied", "big.py": "too_large",
+        "bin.dat": "binary", "app.min.js": "minified", "bad.ipynb": "not_evaluated", "pkg/pipe.py": "special_file",
+        "alias.py": "link", "gone.py": "link_broken", "out": "link_outside", "node_modules": "cache_dir",
+        "pyenv": "cache_dir", "nested": "nested_repository",
+    }  # fmt: skip
+
+
+def test_a_conflict_counts_a_file_once(repo: Path, git: Git) -> None:
+    write(repo, {"gen/a.py": "1\n"})
+    commit(git, repo)
+    git(repo, "checkout", "-q", "-b", "other")
+    write(repo, {"gen/a.py": "2\n"})
+    commit(git, repo)
+    git(repo, "checkout", "-q", "main")
+    write(repo, {"gen/a.py": "3\n"})
+    commit(git, repo)
+    with pytest.raises(subprocess.CalledProcessError):
+        git(repo, "merge", "other")
+    assert len(git(repo, "ls-files", "--unmerged").splitlines()) == 3
+    write(repo, {".gitignore": "gen/\n"})
+    assert walked(repo) == ({"gen/a.py"}, {})
 
 
 def test_order_is_stable_and_files_come_before_folders(tmp_path: Path) -> None:

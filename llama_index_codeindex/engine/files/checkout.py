@@ -8,7 +8,7 @@ import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from llama_index_codeindex.engine.files.gitrepo import Repository, Settings, read_settings, read_tracked
+from llama_index_codeindex.engine.files.gitrepo import Repository, Settings, read_tracked, start_settings
 from llama_index_codeindex.engine.files.ignore import RuleList, RuleStack
 
 OWN_IGNORE_FILE = b".codeindexignore"
@@ -24,8 +24,7 @@ class Checkout:
         settings: What its configuration says.
         is_repository: False for a root without git.
         submodules: Paths of its submodules, below its own top.
-        tracked: Paths of its tracked files, likewise.
-        ordered: The same, sorted.
+        tracked: Paths of its tracked files, likewise, sorted.
         problem: Why the tracked files could not be told.
     """
 
@@ -33,20 +32,21 @@ class Checkout:
     settings: Settings
     is_repository: bool = False
     submodules: frozenset[bytes] = frozenset()
-    tracked: frozenset[bytes] = frozenset()
-    ordered: list[bytes] = field(default_factory=list)
+    tracked: list[bytes] = field(default_factory=list)
     problem: str = ""
 
     def tracks(self, path: bytes) -> bool:
         """Say whether a path, from the outermost top, is a tracked file."""
-        return path[len(self.base) :] in self.tracked
+        below = path[len(self.base) :]
+        place = bisect.bisect_left(self.tracked, below)
+        return self.tracked[place : place + 1] == [below]
 
     def tracked_below(self, folder: bytes) -> list[bytes]:
         """Return the tracked files below a folder, as paths from the outermost top."""
         prefix = folder[len(self.base) :] + b"/"
-        first = bisect.bisect_left(self.ordered, prefix)
-        last = bisect.bisect_left(self.ordered, prefix[:-1] + b"0")  # "0" follows "/"
-        return [self.base + path for path in self.ordered[first:last]]
+        first = bisect.bisect_left(self.tracked, prefix)
+        last = bisect.bisect_left(self.tracked, prefix[:-1] + b"0")  # "0" follows "/"
+        return [self.base + path for path in self.tracked[first:last]]
 
     def has_submodule(self, path: bytes) -> bool:
         """Say whether a path, from the outermost top, is a submodule."""
@@ -60,11 +60,11 @@ class Checkout:
 
 def open_checkout(repository: Repository | None, root: Path, base: bytes = b"") -> Checkout:
     """Return the checkout of a repository, or of a root without one."""
-    settings = read_settings(repository, root)
+    settings = start_settings(repository, root)
     if repository is None:
-        return Checkout(base, settings)
+        return Checkout(base, settings())
     found = read_tracked(repository)
-    return Checkout(base, settings, True, found.submodules, found.files, sorted(found.files), found.problem)
+    return Checkout(base, settings(), True, found.submodules, found.files, found.problem)
 
 
 def repository_rules(

@@ -7,6 +7,7 @@ at other parts of the path: `services/secrets-manager/app/main.py` is source. Na
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 
 _NAMES = frozenset(
     """
@@ -97,6 +98,35 @@ _SOURCE_SUFFIXES = frozenset(
     lua ex exs erl hs ml clj dart jl r sh bash zsh ps1 sql css scss less html htm md rst adoc proto graphql gradle cmake
     """.split()
 )
+
+# Every denied name has one of these words, which are runs of letters, or one of these parts, or lies in a folder of
+# `_BELOW`: so a folder is mostly decided by one look at the words of its names. Of a listed name or suffix, any of its
+# words will do; the first that is not short is seldom met elsewhere.
+_TO_WORDS = bytes(byte if chr(byte).isalpha() else 0x20 for byte in range(128)).lower().ljust(256)
+_PARTS = b"secret credential passw account key wg".split()
+_WORDS = frozenset(b"rsa dsa ecdsa ed xmss firebase".split()).union(
+    next((word for word in words if len(word) > 2), words[0])
+    for words in (entry.encode().translate(_TO_WORDS).split() for entry in (*_NAMES, *_SUFFIXES, *_STEMS))
+)
+_SOURCE_ENDS = frozenset(f".{suffix}".encode() for suffix in _SOURCE_SUFFIXES)
+
+
+def may_be_denied(folder: str, names: bytes, suffixes: Set[bytes]) -> bool:
+    """Say whether any file of a folder may be denied; if not, `is_denied` need not be asked.
+
+    Args:
+        folder: The folder's path, with a trailing slash unless empty.
+        names: The files' names, which are UTF-8, a NUL around each.
+        suffixes: What each of them has from its last dot on.
+    """
+    if folder and folder.lower().rsplit("/", 2)[-2] in _BELOW:
+        return True
+    if suffixes <= _SOURCE_ENDS and b"\0." not in names and b"\0#" not in names:
+        return False
+    if not names.isascii():
+        names = names.decode().lower().encode()  # a few letters of other alphabets are ASCII in lower case
+    words = names.translate(_TO_WORDS)
+    return not _WORDS.isdisjoint(words.split()) or any(part in words for part in _PARTS)
 
 
 def is_denied(path: str) -> bool:

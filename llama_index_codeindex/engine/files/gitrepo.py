@@ -9,13 +9,16 @@ from __future__ import annotations
 import os
 import struct
 import subprocess
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 _GITLINK = 0o160000
-_MODES = frozenset((0o100000, 0o120000, _GITLINK))  # files, links, submodules
+_KINDS = frozenset(mode >> 12 for mode in (0o100000, 0o120000, _GITLINK))  # files, links, submodules
+_EXTENDED = 0x4000  # among an entry's flags: two more bytes of them follow
+_LONG = 0xFFF  # what the flags hold as the length of a name; that of a longer one they do not hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +45,9 @@ class Repository:
 
 @dataclass(frozen=True, slots=True)
 class Tracked:
-    """What the index holds: the tracked files and the submodules, as byte paths from the top."""
+    """What the index holds: the tracked files, sorted, and the submodules, as byte paths from the top."""
 
-    files: frozenset[bytes] = frozenset()
+    files: list[bytes] = field(default_factory=list)
     submodules: frozenset[bytes] = frozenset()
     problem: str = ""
 
@@ -94,9 +97,22 @@ def find_repository(folder: Path) -> Repository | None:
     return None
 
 
-def read_settings(repository: Repository | None, root: Path) -> Settings:
-    """Return git's settings for a repository, or the user's own for a root without one."""
-    values = _git_config(repository, root)
+def start_settings(repository: Repository | None, root: Path) -> Callable[[], Settings]:
+    """Ask for git's settings for a repository, or the user's own for a root without one.
+
+    Returns:
+        What waits for the answer: git takes some time to start, in which the index can be read.
+    """
+    answer = _start_config(repository, root)
+    return lambda: _settings(answer(), repository, root)
+
+
+def _settings(output: bytes | None, repository: Repository | None, root: Path) -> Settings:
+    values: dict[str, str] = {}  # empty where git is missing
+    for entry in (output or b"").split(b"\0"):
+        key, _, value = entry.partition(b"\n")
+        if key:
+            values[os.fsdecode(key).lower()] = os.fsdecode(value)
     excludes = values.get("core.excludesfile")
     if excludes is None:
         home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
@@ -110,33 +126,36 @@ def read_settings(repository: Repository | None, root: Path) -> Settings:
     return Settings(path, values.get("core.ignorecase", "false").lower() in ("true", "yes", "on", "1", ""))
 
 
-def _git_config(repository: Repository | None, root: Path) -> dict[str, str]:
-    """Return the `core.*` settings, by lower-case key; empty where git is missing."""
+def _start_config(repository: Repository | None, root: Path) -> Callable[[], bytes | None]:
     where = ["--git-dir", str(repository.git_dir)] if repository else []
     # Without a repository the working folder matters: it must not lie in another one.
     cwd = None if repository else root
-    output = run_git([*where, "config", "--null", "--get-regexp", r"^core\.(excludesfile|ignorecase)$"], cwd)
-    values: dict[str, str] = {}
-    for entry in (output or b"").split(b"\0"):
-        key, _, value = entry.partition(b"\n")
-        if key:
-            values[os.fsdecode(key).lower()] = os.fsdecode(value)
-    return values
+    return _start_git([*where, "config", "--null", "--get-regexp", r"^core\.(excludesfile|ignorecase)$"], cwd)
 
 
 def run_git(arguments: list[str], cwd: Path | None = None) -> bytes | None:
     """Run git read-only and return what it prints, or None if it is missing or fails."""
+    return _start_git(arguments, cwd)()
+
+
+def _start_git(arguments: list[str], cwd: Path | None) -> Callable[[], bytes | None]:
     # GIT_DIR and its like would answer for another repository than the one asked about.
     # What configures git itself is kept.
     environment = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k.startswith("GIT_CONFIG_")}
     environment["GIT_OPTIONAL_LOCKS"] = "0"
     try:
-        done = subprocess.run(
-            ["git", *arguments], capture_output=True, env=environment, cwd=cwd, check=False, stdin=subprocess.DEVNULL
-        )
+        process = subprocess.Popen(
+            ["git", *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            env=environment, cwd=cwd,
+        )  # fmt: skip
     except OSError:
-        return None
-    return done.stdout if done.returncode == 0 else None
+        return lambda: None
+
+    def wait() -> bytes | None:
+        output, _ = process.communicate()
+        return output if process.returncode == 0 else None
+
+    return wait
 
 
 def read_tracked(repository: Repository) -> Tracked:
@@ -167,26 +186,33 @@ def _parse_index(data: bytes, hash_bytes: int) -> Tracked:
     fixed = 40 + hash_bytes + 2  # times, ids, size; the hash; flags
     mode_and_flags = struct.Struct(f">24xI{fixed - 30}xH").unpack_from
     for _ in range(count):
-        start = position
-        mode, flags = mode_and_flags(data, start)
-        position = start + fixed + (2 if version >= 3 and flags & 0x4000 else 0)
-        length = flags & 0xFFF
+        mode, flags = mode_and_flags(data, position)
+        start = position + fixed
+        if flags & _EXTENDED and version >= 3:
+            start += 2
+        length = flags & _LONG
         if version == 4:
-            strip, position = _variable_length(data, position)
-            end = data.index(b"\0", position)
-            name = name[: len(name) - strip] + data[position:end]
+            strip, start = _variable_length(data, start)
+            end = data.index(b"\0", start)
+            name = name[: len(name) - strip] + data[start:end]
             position = end + 1
         else:
-            end = position + length if length < 0xFFF else data.index(b"\0", position)
-            name = data[position:end]
-            position = start + ((end - start + 8) & ~7)
+            end = start + length if length < _LONG else data.index(b"\0", start)
+            name = data[start:end]
+            position += (end - position + 8) & ~7
         # A wrong hash width shows here; so does a sparse index, whose entries may be folders.
-        if mode & 0o170000 not in _MODES or length != min(len(name), 0xFFF) or data[end] or not name:
+        if (
+            mode >> 12 not in _KINDS
+            or data[end]
+            or not name
+            or (length != len(name) and length != min(len(name), _LONG))
+        ):
             raise ValueError("not an index of this form")
         (submodules if mode == _GITLINK else files).append(name)
     if b"link" in _extensions(data, position, hash_bytes):
         raise ValueError("split index")
-    return Tracked(frozenset(files), frozenset(submodules))
+    # They are in order already, and each is there once but for the versions of a conflict.
+    return Tracked(sorted(dict.fromkeys(files)), frozenset(submodules))
 
 
 def _extensions(data: bytes, position: int, hash_bytes: int) -> set[bytes]:
@@ -216,13 +242,13 @@ def _tracked_by_git(repository: Repository) -> Tracked:
     output = run_git(["-c", "core.fsmonitor=false", "ls-files", "-z", "--stage"], cwd=repository.top)
     if output is None:
         return Tracked(problem="the git index is of a form only git reads, and git is missing")
-    files: set[bytes] = set()
-    submodules: set[bytes] = set()
+    files: list[bytes] = []
+    submodules: list[bytes] = []
     for entry in output.split(b"\0"):
         meta, _, name = entry.partition(b"\t")
         if name:
-            (submodules if meta.startswith(b"160000") else files).add(name)
-    return Tracked(frozenset(files), frozenset(submodules))
+            (submodules if meta.startswith(b"160000") else files).append(name)
+    return Tracked(sorted(dict.fromkeys(files)), frozenset(submodules))
 
 
 def read_head(repository: Repository | None) -> Head:

@@ -2,16 +2,17 @@
 
 A rule list keeps its order, because the last rule that matches decides. Every path of a walk asks every list, so a
 list is arranged for that question: names, `*.suffix` and literal paths are found through dictionaries, and the other
-patterns are tried one by one only after a joint expression has said that one of them matches.
+patterns are tried one by one only after a joint expression has said that one of them matches. Before that the files
+of a folder are asked about together, since most folders have none that any rule speaks of.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass
 
-from llama_index_codeindex.engine.files.wildmatch import compile_expression, is_plain, literal_length, translate
+from llama_index_codeindex.engine.files.wildmatch import STAR, compile_expression, is_plain, literal_length, translate
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -48,6 +49,8 @@ def parse_rule(line: bytes, *, ignore_case: bool = False) -> Rule | None:
         pattern = pattern.lower()
     if by_path:
         pattern = pattern.removeprefix(b"/")
+        if pattern.startswith(b"**/") and b"/" not in pattern[3:]:  # at any depth: that is, by its name
+            by_path, pattern = False, pattern[3:]
     length = literal_length(pattern)
     if length == len(pattern):
         return Rule(negated, only_directories, by_path, pattern, None)
@@ -59,17 +62,73 @@ def parse_rule(line: bytes, *, ignore_case: bool = False) -> Rule | None:
     return Rule(negated, only_directories, by_path, pattern, re.escape(prefix) + expression)
 
 
+class FolderNames:
+    """The names of a folder's files, arranged so that rules can be asked about all of them at once.
+
+    `suffixes` are what the names have from their last dot on, and `joined` has a NUL around each name.
+    """
+
+    __slots__ = ("every", "joined", "suffixes")
+
+    def __init__(self, names: Collection[bytes]) -> None:
+        self.every = frozenset(names)
+        self.suffixes = {name[name.rfind(b".") :] for name in names}
+        self.joined = b"\0%b\0" % b"\0".join(names)
+
+    def below(self, base: bytes) -> bytes:
+        """Return the files' paths, given that of their folder, joined in the same way."""
+        return self.joined[:-1].replace(b"\0", b"\0" + base) + b"\0"
+
+    def folded(self) -> FolderNames:
+        """Return the names in lower case."""
+        return FolderNames([name.lower() for name in self.every])
+
+
+class _Patterns:
+    """The wildcard patterns of a list that are matched against the base name, or those matched against the path."""
+
+    __slots__ = ("_fold", "_joint", "_rules", "_screen")
+
+    def __init__(self, rules: list[tuple[int, bytes]], *, ignore_case: bool) -> None:
+        self._rules = rules[::-1]
+        self._fold = ignore_case
+        expressions = [expression for _, expression in rules]
+        can_join = all(is_plain(expression) for expression in expressions)
+        # Both are compiled by those who need them: a list that is never in doubt needs only the second.
+        self._screen = b"|".join(b"(?:%b)" % expression for expression in expressions) if can_join else None
+        self._joint = b"(?:%b)\\0" % b"|".join(map(_inside, expressions)) if can_join else None
+
+    def last_match(self, text: bytes, best: int) -> int:
+        """Return the index of the last pattern that matches, if that is above `best`, else `best`."""
+        if self._screen is not None and not compile_expression(self._screen, self._fold).fullmatch(text):
+            return best
+        for index, expression in self._rules:
+            if index < best:
+                break
+            if compile_expression(expression, self._fold).fullmatch(text):
+                return index
+        return best
+
+    def may_match(self, joined: bytes) -> bool:
+        """Say whether any pattern matches one of the texts in `joined`, which have NULs around them."""
+        return self._joint is None or compile_expression(self._joint, self._fold).search(joined) is not None
+
+
+def _inside(expression: bytes) -> bytes:
+    """Return what finds an expression's match in joined texts; a star at its start need not be searched for."""
+    return expression[len(STAR) :] if expression.startswith(STAR) else rb"\0" + expression
+
+
 class _Table:
     """The rules of one list that can match a file, or those that can match a folder, by their place in the list."""
 
-    __slots__ = ("_fold", "_names", "_others", "_paths", "_screens", "_suffixes")
+    __slots__ = ("_by_name", "_by_path", "_names", "_parents", "_paths", "_suffixes")
 
     def __init__(self, rules: Sequence[Rule | None], *, ignore_case: bool) -> None:
-        self._fold = ignore_case
         self._names: dict[bytes, int] = {}
         self._suffixes: dict[bytes, int] = {}
         self._paths: dict[bytes, int] = {}
-        self._others: list[tuple[int, bool, bytes]] = []
+        others: tuple[list[tuple[int, bytes]], list[tuple[int, bytes]]] = ([], [])
         for index, rule in enumerate(rules):
             if rule is None:
                 continue
@@ -78,18 +137,11 @@ class _Table:
             elif rule.suffix:
                 self._suffixes[rule.suffix] = index
             else:
-                self._others.append((index, rule.by_path, rule.expression))
-        self._others.reverse()
-        self._screens = (self._screen(by_path=False), self._screen(by_path=True))
-
-    def _screen(self, *, by_path: bool) -> re.Pattern[bytes] | bool | None:
-        """Return one expression for all patterns of a kind; False if there is none, None if they cannot be joined."""
-        found = [expression for _, is_path, expression in self._others if is_path == by_path]
-        if not found:
-            return False
-        if not all(is_plain(expression) for expression in found):
-            return None
-        return compile_expression(b"|".join(b"(?:" + expression + b")" for expression in found), self._fold)
+                others[rule.by_path].append((index, rule.expression))
+        self._parents = {path[: path.rfind(b"/") + 1] for path in self._paths}
+        self._by_name, self._by_path = (
+            _Patterns(found, ignore_case=ignore_case) if found else None for found in others
+        )
 
     def last_match(self, below: bytes, name: bytes) -> int:
         """Return the index of the last rule that matches, or -1."""
@@ -98,27 +150,25 @@ class _Table:
             best = max(best, self._suffixes.get(name[name.rfind(b".") :], -1))
         if self._paths:
             best = max(best, self._paths.get(below, -1))
-        if self._others:
-            candidates = [_may_match(screen, text) for screen, text in zip(self._screens, (name, below), strict=True)]
-            if any(candidates):
-                return self._try_others(below, name, best, candidates)
+        if self._by_name:
+            best = self._by_name.last_match(name, best)
+        if self._by_path:
+            best = self._by_path.last_match(below, best)
         return best
 
-    def _try_others(self, below: bytes, name: bytes, best: int, candidates: list[bool]) -> int:
-        for index, by_path, expression in self._others:
-            if index < best:
-                break
-            if candidates[by_path]:
-                matcher = compile_expression(expression, self._fold)
-                if matcher.fullmatch(below if by_path else name):
-                    return index
-        return best
-
-
-def _may_match(screen: re.Pattern[bytes] | bool | None, text: bytes) -> bool:
-    if screen is False:
-        return False
-    return not isinstance(screen, re.Pattern) or screen.fullmatch(text) is not None
+    def candidates(self, base: bytes, names: FolderNames) -> Set[bytes]:
+        """Return those of a folder's names that a rule may match, `base` being the folder below that of the list."""
+        if self._by_name and self._by_name.may_match(names.joined):
+            return names.every
+        if self._by_path and self._by_path.may_match(names.below(base)):
+            return names.every
+        found = self._names.keys() & names.every
+        if base in self._parents:
+            found |= {name for name in names.every if base + name in self._paths}
+        suffixes = self._suffixes.keys() & names.suffixes
+        if suffixes:
+            found |= {name for name in names.every if name[name.rfind(b".") :] in suffixes}
+        return found
 
 
 class RuleList:
@@ -158,6 +208,19 @@ class RuleList:
         table = self._for_folders if is_dir else self._for_files
         index = table.last_match(path[self._start :], name)
         return None if index < 0 else not self.rules[index].negated
+
+    def candidates(self, base: bytes, names: FolderNames) -> Set[bytes]:
+        """Return those of a folder's file names for which `verdict` may not be None: no others need be asked about.
+
+        Args:
+            base: The folder's path from the repository's top, with a trailing slash unless empty.
+            names: The names of its files.
+        """
+        below = base[self._start :]
+        if not self._fold:
+            return self._for_files.candidates(below, names)
+        found = self._for_files.candidates(below.lower(), names.folded())
+        return {name for name in names.every if name.lower() in found} if found else found
 
 
 def pattern_lines(data: bytes) -> Iterable[bytes]:
@@ -222,6 +285,13 @@ class RuleStack:
             if verdict is not None:
                 return verdict
         return False
+
+    def candidates(self, base: bytes, names: FolderNames) -> set[bytes]:
+        """Return those of a folder's file names that any rule may match; see `RuleList.candidates`."""
+        found: set[bytes] = set()
+        for rules in (*self._own, *self._git):
+            found |= rules.candidates(base, names)
+        return found
 
     def own_verdict(self, path: bytes, name: bytes, is_dir: bool) -> bool | None:
         """Return what `.codeindexignore` says of a path: ignored, re-admitted, or nothing."""

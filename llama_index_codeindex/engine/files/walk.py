@@ -3,17 +3,23 @@
 What git ignores is never listed and is no gap: the repository's own rules say that it is no part of the code. The
 root itself was named by the caller and is walked even where a rule of a folder above it would ignore it.
 Paths are bytes until they are shown, because names need not be text.
+
+Most folders hold only files that no rule speaks of. So the files of a folder are first asked about together, which
+takes a few steps in C, and one by one only where some rule may speak of them; and only `walk` and `scan` ask the
+system about the files themselves.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from itertools import islice
+from bisect import bisect_left
+from collections.abc import Iterator, Set
+from dataclasses import dataclass
+from itertools import chain, islice
 from operator import attrgetter
 from pathlib import Path
+from typing import NamedTuple
 
 from llama_index_codeindex.engine.files.checkout import (
     GIT_IGNORE_FILE,
@@ -23,10 +29,10 @@ from llama_index_codeindex.engine.files.checkout import (
     open_checkout,
     repository_rules,
 )
-from llama_index_codeindex.engine.files.deny import is_denied
+from llama_index_codeindex.engine.files.deny import is_denied, may_be_denied
 from llama_index_codeindex.engine.files.gate import MAX_FILE_BYTES
 from llama_index_codeindex.engine.files.gitrepo import find_repository, read_boundary
-from llama_index_codeindex.engine.files.ignore import RuleList, RuleStack
+from llama_index_codeindex.engine.files.ignore import FolderNames, RuleList, RuleStack
 from llama_index_codeindex.engine.files.jail import link_reason
 from llama_index_codeindex.engine.model import Gap, SourceFile
 
@@ -74,26 +80,79 @@ class WalkOptions:
 
 def walk(root: Path, options: WalkOptions | None = None) -> Iterator[SourceFile | Gap]:
     """Yield every path below a resolved root in a stable order: a `SourceFile` if admitted, else a `Gap`."""
-    return _Walk(root, options or WalkOptions()).run()
+    for found in scan(root, options):
+        yield found if isinstance(found, Gap) else SourceFile(found[0], found[1].st_size, found[1].st_mtime_ns)
+
+
+def scan(root: Path, options: WalkOptions | None = None) -> Iterator[tuple[str, os.stat_result] | Gap]:
+    """Yield what `walk` yields, an admitted file as its path and its status, which is asked for once."""
+    return _scan(_Walk(root, options or WalkOptions()))
 
 
 def find(root: Path, path: str, options: WalkOptions | None = None) -> SourceFile | Gap | None:
     """Return what `walk` yields for one relative path, listing only the folders on the way; None for nothing."""
-    for found in _Walk(root, options or WalkOptions(), os.fsencode(path)).run():
-        if found.path == path:
-            return found
+    for found in _scan(_Walk(root, options or WalkOptions(), os.fsencode(path))):
+        if isinstance(found, Gap):
+            if found.path == path:
+                return found
+        elif found[0] == path:
+            return SourceFile(path, found[1].st_size, found[1].st_mtime_ns)
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Folder:
+def list_paths(root: Path, options: WalkOptions | None = None) -> list[str | Gap]:
+    """Return the path of every admitted file below a resolved root, and the gaps.
+
+    This is the work of `git ls-files --cached --others --exclude-standard`: folders are listed, but no admitted file is
+    asked for its size, time or links, which is most of the time that `walk` takes. So no file is `too_large` here. Apart
+    from that, and the place of hard links in the order, the result is that of `walk`.
+    """
+    walk = _Walk(root, options or WalkOptions())
+    found = list(chain.from_iterable(walk.run()))
+    if walk.denied_inodes:  # rare: a secret with a second name, which may be that of any file
+        return [item if isinstance(item, Gap) or not walk.is_linked_secret(item) else _linked(item) for item in found]
+    return found
+
+
+def _scan(walk: _Walk) -> Iterator[tuple[str, os.stat_result] | Gap]:
+    """Ask the system about every admitted file."""
+    limit = walk.options.max_file_bytes
+    root = os.path.join(walk.root, b"")
+    linked: list[tuple[str, os.stat_result]] = []
+    for items in walk.run():
+        for item in items:
+            if isinstance(item, Gap):
+                yield item
+                continue
+            try:
+                status = os.lstat(root + item.encode())
+            except OSError as error:
+                yield Gap(item, "unreadable", error.strerror or "")
+                continue
+            if status.st_size > limit:
+                yield Gap(item, "too_large", f"{status.st_size} bytes")
+            elif status.st_nlink > 1:
+                linked.append((item, status))
+            else:
+                yield item, status
+    # Only now are all denied files known that these may be.
+    for path, status in linked:
+        yield _linked(path) if (status.st_dev, status.st_ino) in walk.denied_inodes else (path, status)
+
+
+def _linked(path: str) -> Gap:
+    """Return the gap of a hard link to a denied file, which is that file under an innocent name."""
+    return Gap(path, "denied", "a hard link to a denied file")
+
+
+class _Folder(NamedTuple):
     absolute: bytes
     path: bytes  # from the outermost top, without a trailing slash; b"" for that top itself
     rules: RuleStack
     checkout: Checkout
 
 
-_Found = list[SourceFile | Gap]
+_Found = list[str | Gap]  # an admitted file is its path
 
 
 class _Walk:
@@ -112,24 +171,28 @@ class _Walk:
         self.target = None if target is None else self.above + target
         self.budget = options.max_entries
         self.is_exhausted = False
-        self.denied_inodes: set[tuple[int, int]] = set()
-        self.linked: list[tuple[tuple[int, int], SourceFile]] = []
+        self.denied_inodes: set[tuple[int, int]] = set()  # of denied files that have a second name
 
-    def run(self) -> Iterator[SourceFile | Gap]:
-        """Walk depth first, folders after the files of their parent."""
+    def run(self) -> Iterator[_Found]:
+        """Walk depth first, folders after the files of their parent, and yield what each folder comes to."""
         start = self._start()
         if start.checkout.problem:
-            yield Gap(".git/index", "not_evaluated", start.checkout.problem)
+            yield [Gap(".git/index", "not_evaluated", start.checkout.problem)]
         pending = [start]
         while pending and not self.is_exhausted:
             below: list[_Folder] = []
-            yield from self._list(pending.pop(), below)
+            yield self._list(pending.pop(), below)
             pending.extend(reversed(below))
         if self.is_exhausted:
-            yield Gap(".", "budget", f"stopped after {self.options.max_entries} entries")
-        # A hard link to a denied file is that file under an innocent name.
-        for inode, file in self.linked:
-            yield Gap(file.path, "denied", "a hard link to a denied file") if inode in self.denied_inodes else file
+            yield [Gap(".", "budget", f"stopped after {self.options.max_entries} entries")]
+
+    def is_linked_secret(self, path: str) -> bool:
+        """Say, after the walk, whether an admitted file is a hard link to a denied one."""
+        try:
+            status = os.lstat(os.path.join(self.root, path.encode()))
+        except OSError:
+            return False
+        return (status.st_dev, status.st_ino) in self.denied_inodes
 
     def _start(self) -> _Folder:
         """Return the root as a folder, with the rules of its parents up to the repository's top."""
@@ -144,13 +207,24 @@ class _Walk:
 
     def _list(self, folder: _Folder, below: list[_Folder]) -> _Found:
         """Return what one folder's entries come to, and append its folders to `below`."""
+        files: list[bytes] = []
+        others: list[os.DirEntry[bytes]] = []
         try:
             with os.scandir(folder.absolute) as listing:
-                entries = sorted(islice(listing, self.budget + 2), key=_BY_NAME)  # two: the first over it, and `.git`
+                for entry in islice(listing, self.budget + 2):  # two: the first over it, and `.git`
+                    try:
+                        is_file = entry.is_file(follow_symlinks=False)
+                    except OSError:
+                        is_file = False  # it is asked again with the others, and then said
+                    if is_file:
+                        files.append(entry.name)
+                    else:
+                        others.append(entry)
         except OSError as error:
             return [Gap(self._shown(folder.path) or ".", "unreadable", error.strerror or "")]
         found: _Found = []
-        names = {entry.name for entry in entries}
+        file_names = FolderNames(files)
+        names = file_names.every.union([entry.name for entry in others])
         if folder.path + b"/" != self.above and folder.path:
             entered = self._enter(folder, names, found)
             if entered is None:
@@ -159,33 +233,73 @@ class _Walk:
             folder = entered
         base = folder.path + b"/" if folder.path else b""
         if GIT_IGNORE_FILE in names or OWN_IGNORE_FILE in names:
-            folder = replace(folder, rules=folder_rules(folder.rules, folder.checkout, folder.absolute, base))
-        for entry in entries:
-            name = entry.name
-            if name == b".git" or (_IS_WINDOWS and name.lower() == b".git"):
-                continue
-            path = base + name
-            if self.target is not None and self.target != path and not self.target.startswith(path + b"/"):
-                continue
-            if self.budget <= 0:
-                self.is_exhausted = True
-                break
-            self.budget -= 1
+            folder = folder._replace(rules=folder_rules(folder.rules, folder.checkout, folder.absolute, base))
+        if b".git" in names or _IS_WINDOWS:
+            files = [name for name in files if not _is_git(name)]
+            others = [entry for entry in others if not _is_git(entry.name)]
+        if self.target is not None:
+            files = [name for name in files if base + name == self.target]
+            others = [entry for entry in others if (self.target + b"/").startswith(base + entry.name + b"/")]
+        files.sort()
+        others.sort(key=_BY_NAME)
+        doubtful = self._doubtful(folder, base, file_names) if files else frozenset[bytes]()
+        start = 0
+        for entry in others:
+            end = bisect_left(files, entry.name, start)
+            self._files(folder, base, files[start:end], doubtful, found)
+            start = end
+            if not self._spend(1):
+                return found
             try:
-                if entry.is_file(follow_symlinks=False):
-                    if folder.rules.ignored(path, name, False) and not self._is_kept(folder, path, name):
-                        self._remember_denied(entry, name)
-                        continue
-                    item = self._file(path, os.lstat(entry.path) if _IS_WINDOWS else entry.stat(follow_symlinks=False))
-                    if item is not None:
-                        found.append(item)
-                else:
-                    self._other(folder, entry, path, found, below)
+                self._other(folder, entry, base + entry.name, found, below)
             except OSError as error:
-                found.append(Gap(self._shown(path), "unreadable", error.strerror or ""))
+                found.append(Gap(self._shown(base + entry.name), "unreadable", error.strerror or ""))
+        self._files(folder, base, files[start:], doubtful, found)
         return found
 
-    def _enter(self, folder: _Folder, names: set[bytes], found: _Found) -> _Folder | None:
+    def _spend(self, count: int) -> int:
+        """Take up to `count` entries off the budget and return how many those are."""
+        if count > self.budget:
+            self.is_exhausted = True
+            count = self.budget
+        self.budget -= count
+        return count
+
+    def _doubtful(self, folder: _Folder, base: bytes, names: FolderNames) -> Set[bytes]:
+        """Return those of a folder's files that some rule may speak of; the others are admitted."""
+        below = base[self.shift :]
+        if self.include is not None or not _is_utf8(below) or not _is_utf8(names.joined):
+            return names.every
+        doubtful = folder.rules.candidates(base, names)
+        if self.exclude is not None:
+            doubtful |= self.exclude.candidates(below, names)
+        shown = below.decode()
+        if may_be_denied(shown, names.joined, names.suffixes):
+            doubtful.update(name for name in names.every if is_denied(shown + name.decode()))
+        return doubtful
+
+    def _files(self, folder: _Folder, base: bytes, names: list[bytes], doubtful: Set[bytes], found: _Found) -> None:
+        """Add what regular files of one folder come to."""
+        names = names[: self._spend(len(names))]
+        if not doubtful and names:
+            below = base[self.shift :]
+            found += (below + (b"\0" + below).join(names)).decode().split("\0")
+            return
+        for name in names:
+            path = base + name
+            if name not in doubtful:
+                found.append(self._shown(path))
+                continue
+            absolute = os.path.join(folder.absolute, name)
+            try:
+                if folder.rules.ignored(path, name, False) and not self._is_kept(folder, path, name):
+                    self._remember_denied(absolute, name)
+                else:
+                    self._file(path, absolute, found)
+            except OSError as error:
+                found.append(Gap(self._shown(path), "unreadable", error.strerror or ""))
+
+    def _enter(self, folder: _Folder, names: Set[bytes], found: _Found) -> _Folder | None:
         """Return a folder below the root as it is walked, or None, with the reason in `found`, if it is not."""
         shown = self._shown(folder.path)
         if b".git" in names:
@@ -207,7 +321,7 @@ class _Walk:
                 rules = repository_rules(
                     boundary.repository, checkout, folder.rules, global_ignore=self.options.global_ignore
                 )
-                folder = _Folder(folder.absolute, folder.path, rules, checkout)
+                folder = folder._replace(rules=rules, checkout=checkout)
         if not _CACHE_MARKS.isdisjoint(names) and _is_cache(folder, names):
             found.append(Gap(shown, "cache_dir"))
             return None
@@ -225,7 +339,7 @@ class _Walk:
         is_dir = not is_link and entry.is_dir(follow_symlinks=False)
         name = entry.name
         if is_dir:
-            if os.path.normcase(entry.path) in self.skip:
+            if self.skip and os.path.normcase(entry.path) in self.skip:
                 return
             if self.exclude is not None and self.exclude.verdict(path[self.shift :], name, True):
                 return
@@ -252,50 +366,44 @@ class _Walk:
             absolute = os.path.join(self.root, path[self.shift :])
             if _is_own_ignored(folder.rules, closed, path) or not _is_in_place(absolute):
                 continue
-            if self.budget <= 0:
-                self.is_exhausted = True
+            if not self._spend(1):
                 return
-            self.budget -= 1
             if os.path.islink(absolute):
                 if self._is_selected(path[self.shift :]):
                     found.append(self._link(absolute, path))
             elif os.path.isfile(absolute):
-                item = self._file(path, os.lstat(absolute))
-                if item is not None:
-                    found.append(item)
+                self._file(path, absolute, found)
         for path in folder.checkout.submodules_below(closed):
             absolute = os.path.join(self.root, path[self.shift :])
             if _is_in_place(absolute) and os.path.isdir(absolute) and not os.path.islink(absolute):
                 below.append(_Folder(absolute, path, folder.rules, folder.checkout))
 
-    def _file(self, path: bytes, status: os.stat_result) -> SourceFile | Gap | None:
-        """Return what a regular file comes to; None if the caller's patterns leave it out."""
-        below = path[self.shift :] if self.shift else path
+    def _file(self, path: bytes, absolute: bytes, found: _Found) -> None:
+        """Add what a regular file comes to; nothing if the caller's patterns leave it out."""
+        below = path[self.shift :]
+        is_selected = not self.has_patterns or self._is_selected(below)
         try:
             shown = below.decode()
         except UnicodeDecodeError:
-            return Gap(self._shown(path), "undecodable", "its name is not UTF-8") if self._is_selected(below) else None
-        is_selected = not self.has_patterns or self._is_selected(below)
+            if is_selected:
+                found.append(Gap(self._shown(path), "undecodable", "its name is not UTF-8"))
+            return
         if is_denied(shown):
-            if status.st_nlink > 1:
-                self.denied_inodes.add((status.st_dev, status.st_ino))
-            return Gap(shown, "denied") if is_selected else None
-        if not is_selected:
-            return None
-        if status.st_size > self.options.max_file_bytes:
-            return Gap(shown, "too_large", f"{status.st_size} bytes")
-        file = SourceFile(shown, status.st_size, status.st_mtime_ns)
-        if status.st_nlink > 1:
-            self.linked.append(((status.st_dev, status.st_ino), file))
-            return None
-        return file
+            self._remember(absolute)
+            if is_selected:
+                found.append(Gap(shown, "denied"))
+        elif is_selected:
+            found.append(shown)
 
-    def _remember_denied(self, entry: os.DirEntry[bytes], name: bytes) -> None:
-        """Note the identity of an ignored secret, which may have a second, innocent name elsewhere."""
+    def _remember_denied(self, absolute: bytes, name: bytes) -> None:
+        """Note an ignored secret, which may have a second, innocent name elsewhere."""
         if is_denied(name.decode("utf-8", "replace")):
-            status = os.lstat(entry.path)
-            if status.st_nlink > 1:
-                self.denied_inodes.add((status.st_dev, status.st_ino))
+            self._remember(absolute)
+
+    def _remember(self, absolute: bytes) -> None:
+        status = os.lstat(absolute)
+        if status.st_nlink > 1:
+            self.denied_inodes.add((status.st_dev, status.st_ino))
 
     def _link(self, absolute: bytes, path: bytes) -> Gap:
         return Gap(self._shown(path), link_reason(os.fsdecode(self.root), os.fsdecode(absolute)))
@@ -317,11 +425,22 @@ class _Walk:
         return path[self.shift :].decode("utf-8", "backslashreplace")
 
 
+def _is_utf8(text: bytes) -> bool:
+    try:
+        return text.isascii() or bool(text.decode())
+    except UnicodeDecodeError:
+        return False
+
+
+def _is_git(name: bytes) -> bool:
+    return name == b".git" or (_IS_WINDOWS and name.lower() == b".git")
+
+
 def _patterns(patterns: tuple[str, ...]) -> RuleList | None:
     return RuleList("\n".join(patterns).encode("utf-8", "surrogateescape")) if patterns else None
 
 
-def _is_cache(folder: _Folder, names: set[bytes]) -> bool:
+def _is_cache(folder: _Folder, names: Set[bytes]) -> bool:
     """Say whether a folder with a mark of cache folders is one, and `.codeindexignore` does not re-admit it."""
     if folder.rules.own_verdict(folder.path, os.path.basename(folder.absolute), True) is False:
         return False
