@@ -49,7 +49,7 @@ def definitions(language: str, path: Path) -> list[tuple[str, int]] | None:
         if (
             tag.get("_type") == "tag"
             and tag["kind"] in _KINDS
-            and not re.match(r"__anon|Anonymous|<lambda>", tag["name"])
+            and not re.match(r"__anon|anonFunc|Anonymous|<lambda>", tag["name"])
         ):
             found.append((tag["name"], tag["line"]))
     return found

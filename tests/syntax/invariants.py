@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from llama_index_codeindex.engine.model import Outline
-from llama_index_codeindex.engine.store.outlines import chunk_ids
+from llama_index_codeindex.engine.store.contents import chunk_ids
 from llama_index_codeindex.engine.syntax.chunking import split_lines
 from llama_index_codeindex.engine.syntax.outline import outline
 

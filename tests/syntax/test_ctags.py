@@ -18,7 +18,10 @@ WRONG = {
     "elixir.ex": {"Fake"},  # an example in a doc string
     "haskell.hs": {"Data", "class", "infixr"},  # words of the language
     "javascript.js": {"Foo"},  # `Foo.prototype.bar = …` defines no Foo
+    "julia.jl": {"Base"},  # `Base.:(==)` defines an operator
     "kotlin.kt": {"Companion"},  # a companion without a name
+    "lua.lua": {'M["keyed"]'},  # the table is no part of the name
+    "objc.m": {"FitWhole", "void"},  # the last word of a typedef, where its name is elsewhere
     "ocaml.ml": {"Ocaml"},  # made from the file's name
     "ocaml_interface.mli": {"Ocaml_interface"},
 }
@@ -27,8 +30,9 @@ WRONG = {
 def plain(name: str) -> str:
     """Return a name as both sides write it: the last part, without quotes and spaces."""
     name = name.rstrip(":")  # ctags names Objective-C methods by their selector
+    name = re.sub(r"(?<=\w)\{[^{}]*\}$", "", name)  # and Julia's constructors with their parameters
     last = re.split(r"(?<=\w)(?:::|[.:])", name)[-1] if name[:1].isalnum() else name
-    return re.sub(r"[\s\"'()\[\]#]", "", last)
+    return re.sub(r"[\s\"'`()\[\]#]", "", last)
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.name)

@@ -34,6 +34,10 @@ _CONDITION = re.compile(rb"^[ \t]*#[ \t]*(?:el)?if\b((?:[^\n\\/]|\\\r?\n|\\|/(?!
 _DIRECTIVE = re.compile(
     rb"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b((?:[^\n\\]|\\\r?\n|\\)*)", re.MULTILINE
 )
+# An enumeration with its type, as Apple's headers write it: `typedef NS_ENUM(NSInteger, Kind) {`
+_APPLE_ENUM = re.compile(
+    rb"\b(?:NS|CF)_(?:CLOSED_|ERROR_)?(?:ENUM|OPTIONS)[ \t]*(\([\w \t]+,[ \t]*)\w+[ \t]*(\))(?=\s*\{)"
+)
 _TO_SPACES = bytes(byte if byte in b"\r\n" else 0x20 for byte in range(256))
 _MACRO_LETTERS = re.compile(rb"[A-Z]{3}")
 
@@ -94,6 +98,10 @@ def _blank_macros(data: bytes) -> bytes:
         blanked[start:end] = data[start:end].translate(_TO_SPACES)
         if number < conditions and end - start > 1:
             blanked[start + 1] = ord("1")
+    for match in _APPLE_ENUM.finditer(data) if b"_ENUM" in data or b"_OPTIONS" in data else ():
+        start, end = match.span()
+        blanked[start : match.end(1)] = b"enum".ljust(match.end(1) - start)
+        blanked[match.start(2) : end] = b" "
     return bytes(blanked)
 
 

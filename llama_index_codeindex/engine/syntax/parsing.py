@@ -15,10 +15,8 @@ from tree_sitter_language_pack import get_language
 
 # The slowest hand-written file seen takes 0.6 s; beyond this a grammar is lost in an ambiguity.
 PARSE_SECONDS = 5.0
-# The parser asks for its input in steps; each is copied once.
-_PARSE_STEP = 1 << 16
-# The predicates of a query ask for the text of single names through the same door, and copy each answer thrice.
-_NAME_STEP = 64
+# Bytes given at once after the first time. Predicates ask for single names and copy each answer thrice; and see `_Input`.
+_STEP = 64
 # How deep in a tree a match may start. Every level of a chain `a.b().b()…` keeps a match open, so that without this
 # a chain of 6,000 calls takes 3 s, and ten times that 300 s. Hand-written code stays under 100.
 _MAX_DEPTH = 500
@@ -45,14 +43,21 @@ class TagsQuery:
 
 
 class _Input:
-    """Hands a text to the parser, and afterwards to the predicates of a query."""
+    """Hands a text to the parser, and afterwards to the predicates of a query.
+
+    A parser asks once, for everything, unless its scanner looks back from the end, as those for Perl and Scala do some
+    thousand times a file. py-tree-sitter 0.26 never frees what it is given then, so each piece is short and made once.
+    """
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self.step = _PARSE_STEP
+        self.pieces: dict[int, bytes] = {0: data}
 
     def __call__(self, offset: int, _point: object) -> bytes:
-        return self.data[offset : offset + self.step]
+        piece = self.pieces.get(offset)
+        if piece is None:
+            piece = self.pieces[offset] = self.data[offset : offset + _STEP]
+        return piece
 
 
 @cache
@@ -120,15 +125,13 @@ def parse(grammar: str, data: bytes, seconds: float = PARSE_SECONDS) -> Tree:
         if language is None:
             raise ParseProblem(f"no grammar for {grammar}")
         parser = parsers[grammar] = Parser(language)
-    source = _Input(data)
     try:
-        tree = parser.parse(source, progress_callback=_deadline(seconds))
+        tree = parser.parse(_Input(data), progress_callback=_deadline(seconds))
     except ValueError:
         parsers.pop(grammar)  # a stopped parser would resume with the next file
         raise ParseProblem("the parse took too long") from None
     if tree is None:
         raise ParseProblem("the parser gave up")
-    source.step = _NAME_STEP
     return tree
 
 

@@ -13,10 +13,13 @@
     (binary_operator left: (call target: (identifier) @name))
     (binary_operator left: (identifier) @name operator: "when")])
   (#any-of? @_keyword "def" "defp" "defdelegate" "defguard" "defguardp" "defn" "defnp")) @definition.function
+; any operator: a list of them is tried at every call of the file, and takes as long as all other patterns together
 (call target: (identifier) @_keyword
-  (arguments . (binary_operator operator: ["+" "-" "*" "/" "==" "!=" "<" ">" "<=" ">=" "and" "or" "in" "|>" "<>" "++" "--"
-    "~>" "&&&" "|||" ".."] @name))
-  (#any-of? @_keyword "def" "defp" "defmacro" "defmacrop")) @definition.function
+  (arguments . [
+    (binary_operator operator: _ @name)
+    (binary_operator left: (binary_operator operator: _ @name) operator: "when")])
+  (#any-of? @_keyword "def" "defp" "defmacro" "defmacrop")
+  (#not-eq? @name "when")) @definition.function
 (call target: (identifier) @_keyword
   (arguments . [(identifier) @name (call target: (identifier) @name)
     (binary_operator left: (call target: (identifier) @name))])

@@ -10,16 +10,48 @@
 (struct_definition (type_head (binary_expression . (identifier) @name))) @definition.struct
 (struct_definition (type_head (binary_expression . (parametrized_type_expression . (identifier) @name)))) @definition.struct
 (struct_definition (type_head (parametrized_type_expression . (identifier) @name))) @definition.struct
-(function_definition (signature (call_expression . (identifier) @name))) @definition.function
-(function_definition (signature (call_expression . (field_expression value: (_) @scope (identifier) @name .)))) @definition.function
-(function_definition (signature (where_expression . (call_expression . (identifier) @name)))) @definition.function
-(function_definition (signature (where_expression . (call_expression . (field_expression value: (_) @scope (identifier) @name .))))) @definition.function
-(function_definition (signature (typed_expression . (call_expression . (identifier) @name)))) @definition.function
+(function_definition (signature (identifier) @name)) @definition.function
+(function_definition (signature [
+  (call_expression . [(identifier) (operator)] @name)
+  (where_expression . (call_expression . [(identifier) (operator)] @name))
+  (typed_expression . (call_expression . [(identifier) (operator)] @name))
+  (where_expression . (typed_expression . (call_expression . [(identifier) (operator)] @name)))])) @definition.function
+(function_definition (signature [
+  (call_expression . (field_expression value: (_) @scope (identifier) @name .))
+  (where_expression . (call_expression . (field_expression value: (_) @scope (identifier) @name .)))
+  (typed_expression . (call_expression . (field_expression value: (_) @scope (identifier) @name .)))
+  (where_expression . (typed_expression . (call_expression . (field_expression value: (_) @scope (identifier) @name .))))])) @definition.function
+(function_definition (signature [
+  (call_expression . (field_expression value: (_) @scope (quote_expression [(operator) @name (parenthesized_expression (operator) @name)])))
+  (where_expression . (call_expression . (field_expression value: (_) @scope (quote_expression [(operator) @name (parenthesized_expression (operator) @name)]))))
+  (typed_expression . (call_expression . (field_expression value: (_) @scope (quote_expression [(operator) @name (parenthesized_expression (operator) @name)]))))
+  (where_expression . (typed_expression . (call_expression . (field_expression value: (_) @scope (quote_expression [(operator) @name (parenthesized_expression (operator) @name)])))))])) @definition.function
+(function_definition (signature [
+  (call_expression . (parametrized_type_expression . [(identifier) @name (field_expression value: (_) @scope (identifier) @name .)]))
+  (where_expression . (call_expression . (parametrized_type_expression . [(identifier) @name (field_expression value: (_) @scope (identifier) @name .)])))
+  (typed_expression . (call_expression . (parametrized_type_expression . [(identifier) @name (field_expression value: (_) @scope (identifier) @name .)])))
+  (where_expression . (typed_expression . (call_expression . (parametrized_type_expression . [(identifier) @name (field_expression value: (_) @scope (identifier) @name .)]))))])) @definition.function
 (macro_definition (signature (call_expression . (identifier) @name))) @definition.macro
-(assignment . (call_expression . (identifier) @name)) @definition.function
-(assignment . (call_expression . (field_expression value: (_) @scope (identifier) @name .))) @definition.function
-(assignment . (where_expression . (call_expression . (identifier) @name))) @definition.function
-(assignment . (typed_expression . (call_expression . (identifier) @name))) @definition.function
+(assignment . [
+  (call_expression . [(identifier) (operator)] @name)
+  (where_expression . (call_expression . [(identifier) (operator)] @name))
+  (typed_expression . (call_expression . [(identifier) (operator)] @name))
+  (where_expression . (typed_expression . (call_expression . [(identifier) (operator)] @name)))]) @definition.function
+(assignment . [
+  (call_expression . (field_expression value: (_) @scope (identifier) @name .))
+  (where_expression . (call_expression . (field_expression value: (_) @scope (identifier) @name .)))
+  (typed_expression . (call_expression . (field_expression value: (_) @scope (identifier) @name .)))
+  (where_expression . (typed_expression . (call_expression . (field_expression value: (_) @scope (identifier) @name .))))]) @definition.function
+(assignment . [
+  (call_expression . (field_expression value: (_) @scope (quote_expression [(operator) @name (parenthesized_expression (operator) @name)])))
+  (where_expression . (call_expression . (field_expression value: (_) @scope (quote_expression [(operator) @name (parenthesized_expression (operator) @name)]))))
+  (typed_expression . (call_expression . (field_expression value: (_) @scope (quote_expression [(operator) @name (parenthesized_expression (operator) @name)]))))
+  (where_expression . (typed_expression . (call_expression . (field_expression value: (_) @scope (quote_expression [(operator) @name (parenthesized_expression (operator) @name)])))))]) @definition.function
+(assignment . [
+  (call_expression . (parametrized_type_expression . [(identifier) @name (field_expression value: (_) @scope (identifier) @name .)]))
+  (where_expression . (call_expression . (parametrized_type_expression . [(identifier) @name (field_expression value: (_) @scope (identifier) @name .)])))
+  (typed_expression . (call_expression . (parametrized_type_expression . [(identifier) @name (field_expression value: (_) @scope (identifier) @name .)])))
+  (where_expression . (typed_expression . (call_expression . (parametrized_type_expression . [(identifier) @name (field_expression value: (_) @scope (identifier) @name .)]))))]) @definition.function
 (const_statement (assignment . (identifier) @name)) @definition.constant
 
 (call_expression . (identifier) @reference.call)

@@ -9,6 +9,9 @@
 (assignment_statement
   (variable_list . name: (dot_index_expression table: (_) @scope field: (identifier) @name))
   (expression_list . value: (function_definition))) @definition.function
+(assignment_statement
+  (variable_list . name: (bracket_index_expression table: (_) @scope field: (string content: (_) @name)))
+  (expression_list . value: (function_definition))) @definition.function
 (field name: (identifier) @name value: (function_definition)) @definition.method
 (field name: (string content: (_) @name) value: (function_definition)) @definition.method
 (chunk (assignment_statement (variable_list name: (identifier) @name)) @definition.variable)

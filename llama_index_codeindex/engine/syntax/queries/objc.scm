@@ -11,9 +11,17 @@
 (function_definition
   declarator: (pointer_declarator declarator: (function_declarator declarator: (identifier) @name))) @definition.function
 (declaration declarator: (function_declarator declarator: (identifier) @name)) @definition.prototype
+(declaration
+  declarator: (pointer_declarator declarator: (function_declarator declarator: (identifier) @name))) @definition.prototype
 (struct_specifier name: (type_identifier) @name body: (_)) @definition.struct
 (enum_specifier name: (type_identifier) @name body: (_)) @definition.enum
 (type_definition declarator: (type_identifier) @name) @definition.type
+(type_definition declarator: (function_declarator declarator: (parenthesized_declarator
+  [(block_pointer_declarator declarator: (type_identifier) @name)
+   (pointer_declarator declarator: (type_identifier) @name)]))) @definition.type
+(type_definition declarator: (pointer_declarator declarator: (function_declarator declarator: (parenthesized_declarator
+  [(block_pointer_declarator declarator: (type_identifier) @name)
+   (pointer_declarator declarator: (type_identifier) @name)])))) @definition.type
 (enumerator name: (identifier) @name) @definition.constant
 (preproc_def name: (identifier) @name) @definition.macro
 (preproc_function_def name: (identifier) @name) @definition.macro

@@ -11,6 +11,8 @@
 (variant_declaration (constructor_declaration (constructor_name) @name) @definition.constructor)
 (field_declaration (field_name) @name) @definition.field
 (class_definition (class_binding (class_name) @name)) @definition.class
+(class_type_definition (class_type_binding (class_type_name) @name)) @definition.interface
+(method_specification (method_name) @name) @definition.method
 (method_definition (method_name) @name) @definition.method
 (exception_definition (constructor_declaration (constructor_name) @name)) @definition.type
 

@@ -9,5 +9,7 @@
 (field_declaration (field_name) @name) @definition.field
 (exception_definition (constructor_declaration (constructor_name) @name)) @definition.type
 (class_definition (class_binding (class_name) @name)) @definition.class
+(class_type_definition (class_type_binding (class_type_name) @name)) @definition.interface
+(method_specification (method_name) @name) @definition.method
 
 (type_constructor_path (type_constructor) @reference.type)
