@@ -72,7 +72,7 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A use of a name: `kind` is call, type, import or inherit."""
+    """A use of a name: `kind` is call, type, import, inherit, or value where it is only handed on."""
 
     name: str
     kind: str

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llama_index_codeindex.engine.codebase import Codebase
+from llama_index_codeindex.engine.facts import inventory as inventories
 from llama_index_codeindex.engine.facts.inventory import Inventory, parse
 from llama_index_codeindex.engine.facts.model import Facts
 from llama_index_codeindex.engine.facts.registry import kind_of
@@ -178,3 +179,18 @@ def test_arbitrary_bytes_never_raise(path: str, noise: bytes, place: float, cut:
 def test_hostile_texts_end_soon(path: str) -> None:
     for unit in ("[", "{", '{"a":', "<a>", "- ", "a.", '"', "'''", "a ", "\0", "\\\n", "&a *a ", "(", "a>=1,", "\n"):
         assert read(path, unit * (50_000 // len(unit)))[1] in ("parsed", "unparsed")
+
+
+def test_a_lock_file_that_is_too_large_for_the_index_is_read(tree: MakeTree, monkeypatch: pytest.MonkeyPatch) -> None:
+    packages = {f"node_modules/p{n}": {"version": f"1.0.{n}"} for n in range(30_000)}
+    lock = json.dumps({"lockfileVersion": 3, "packages": packages}, indent=1)
+    assert len(lock) > 1_000_000
+    root = tree({"package.json": '{"dependencies": {"p7": "^1"}}', "package-lock.json": lock})
+    codebase = Codebase(root, root.parent / "cache")
+    codebase.refresh()
+    facts = codebase.facts()
+    assert statuses(facts) == {"package.json": ("parsed", ""), "package-lock.json": ("parsed", "")}
+    assert [fact.resolved for fact in facts.facts if fact.file_path == "package.json"] == ["1.0.7"]
+    monkeypatch.setattr(inventories, "MAX_MANIFEST_BYTES", 1_000_000)
+    assert statuses(codebase.facts())["package-lock.json"] == ("unparsed", f"not read: too large ({len(lock)} bytes)")
+    codebase.close()

@@ -6,6 +6,7 @@ import pytest
 
 from llama_index_codeindex.engine.codebase import Codebase
 from llama_index_codeindex.engine.errors import EmptyQuery, SymbolNotFound
+from llama_index_codeindex.engine.graph import resolve
 from llama_index_codeindex.engine.graph.text import Surroundings, is_foreign
 from tests.graph.conftest import Indexed
 from tests.graph.samples import GO, PYTHON, TYPESCRIPT
@@ -203,3 +204,93 @@ def test_an_id_of_any_qualified_name_is_found(indexed: Indexed) -> None:
     assert "Store.[Symbol.observable]" in names
     for name in names:
         assert [d.symbol for d in codebase.references(f"src/store.ts#{name}").definitions] == [name]
+
+
+def test_what_is_passed_on_or_read_is_used(indexed: Indexed) -> None:
+    codebase = indexed(
+        {
+            "lib/marks.py": "LIMIT = 3\n\n\ndef keep_all(row):\n    return True\n\n\nclass Row:\n"
+            "    @property\n    def long_name(self):\n        return 'x'\n",
+            "lib/use.py": "from lib.marks import LIMIT, Row, keep_all\n\n\ndef run(rows, step=LIMIT):\n"
+            "    found = filter(keep_all, rows)\n    return [r.long_name for r in found], {Row: step}\n",
+        }
+    )
+    assert shown(codebase, "keep_all") == [
+        ("lib/use.py", 5, "value", "run", "exact"),
+        ("lib/use.py", 1, "import", "", "exact"),
+    ]
+    assert ("lib/use.py", 4, "value", "run", "exact") in shown(codebase, "LIMIT")
+    assert ("lib/use.py", 6, "value", "run", "exact") in shown(codebase, "Row")
+    assert shown(codebase, "long_name") == [("lib/use.py", 6, "value", "run", "likely")]
+
+
+def test_variables_are_no_uses(indexed: Indexed) -> None:
+    codebase = indexed(
+        {
+            "a.py": "def total(rows, size=1):\n    kept = rows\n    self.rows = size\n    return kept\n",
+            "b.go": "package b\n\nfunc f(size int) int {\n\tkept := size\n\treturn kept\n}\n",
+            "c.ts": "export function f<T>(size: T): T {\n  const kept = size;\n  return kept;\n}\n",
+        }
+    )
+    for name in ("rows", "size", "kept", "T"):
+        with pytest.raises(SymbolNotFound):
+            codebase.references(name)
+
+
+def test_values_and_types_of_typescript(indexed: Indexed) -> None:
+    codebase = indexed(
+        {
+            "src/a.ts": "export type Shape<T> = { of: T };\nexport const origin = 0;\nfunction draw() {}\nexport { draw };\n",
+            "src/b.ts": "export { draw } from './a';\nimport { Shape, origin } from './a';\n"
+            "export const all: Array<Shape<string>> = [];\nconst made = { origin, to: origin };\nexport default made;\n",
+        }
+    )
+    assert shown(codebase, "draw") == [
+        ("src/b.ts", 1, "import", "", "exact"),
+        ("src/a.ts", 4, "value", "", "likely"),
+    ]
+    assert {(line, kind) for _, line, kind, _, _ in shown(codebase, "Shape")} == {(2, "import"), (3, "type")}
+    assert {(line, kind) for _, line, kind, _, _ in shown(codebase, "origin")} == {(2, "import"), (4, "value")}
+
+
+def test_values_of_go(indexed: Indexed) -> None:
+    codebase = indexed(
+        {
+            "box/a.go": "package box\n\nconst MaxBoxes = 3\n\nfunc Timeout() int { return 1 }\n",
+            "box/b.go": "package box\n\nvar Limit = MaxBoxes\n\nvar made = Client{Timeout: MaxBoxes, Next: Timeout}\n",
+        }
+    )
+    assert [(line, sure) for _, line, _, _, sure in shown(codebase, "MaxBoxes")] == [(3, "exact"), (5, "exact")]
+    (use,) = codebase.references("Timeout").uses
+    assert (use.line, use.kind) == (5, "value")
+
+
+def test_a_very_common_name_is_read_in_the_likeliest_files_alone(
+    indexed: Indexed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {f"far/u{n}.py": "from lib.one import read_all\n\n\ndef run():\n    read_all()\n" for n in range(5)}
+    codebase = indexed(files | {"lib/one.py": "def read_all():\n    return 1\n\n\nread_all()\n"})
+    whole = shown(codebase, "read_all")
+    assert {sure for *_, sure in whole} == {"exact"}
+    monkeypatch.setattr(resolve, "_MAX_READ", {True: 2, False: 2})
+    bounded = shown(codebase, "read_all")
+    assert sorted(use[:4] for use in bounded) == sorted(use[:4] for use in whole)
+    assert [use[:2] for use in bounded if use[4] == "exact"] == [
+        ("far/u0.py", 5),
+        ("lib/one.py", 5),
+        ("far/u0.py", 1),
+    ]
+    assert {use[4] for use in bounded} == {"exact", "likely"}
+
+
+def test_of_several_places_on_a_line_the_one_that_fits_counts() -> None:
+    lines = ["copy = row.copy()\n", "made(copy=self.copy)\n", "{'copy': row.copy}\n", "// ends.\n", "copy()\n"]
+    around = Surroundings(lambda path: lines)
+    assert around.receiver("a", 1, "copy", "call") == "row"
+    assert around.receiver("a", 2, "copy", "value") == "self"
+    assert around.receiver("a", 3, "copy", "value") == "row"
+    assert around.receiver("a.ts", 5, "copy", "call") == ""
+    go = Surroundings(lambda path: ["\treturn box.\n", "\t\tcopy()\n", "c.parent.copy()\n", "parent::copy()\n"])
+    assert around.receiver("a", 1, "copy") == "row"
+    assert go.receiver("a.go", 2, "copy", "call") == "box"
+    assert [go.receiver("a.go", line, "copy", "call") for line in (3, 4)] == ["?", "super"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from llama_index_codeindex.engine.facts.documents import Malformed
 from llama_index_codeindex.engine.facts.draft import Draft
@@ -18,6 +19,11 @@ logger = logging.getLogger(__name__)
 
 # Gaps that are no files of their own, or whose content is in the index all the same.
 _NOT_FILES = frozenset(("cache_dir", "link", "link_outside", "nested_repository", "unparsed", "not_evaluated"))
+
+# Tools write lock files, so they outgrow what is searched as source: one of 9,000 packages has 3 MB. Ten times that takes
+# 7 s to parse, once per content.
+MAX_MANIFEST_BYTES = 32_000_000
+_NOT_READ = "not read: "
 
 _Result = tuple[Draft, Status, str]
 
@@ -33,18 +39,21 @@ class Inventory:
         """Return what the manifests say now.
 
         Args:
-            paths: The files of the index; nothing else is read.
-            gaps: What is not in the index: a manifest among it is unparsed.
-            gate: The gate that the files are read through.
+            paths: The files of the index; of others only manifests are read that are too large for it.
+            gaps: What is not in the index: any other manifest among it is unparsed.
+            gate: The gate that the files are read through, up to `MAX_MANIFEST_BYTES`.
         """
-        known = set(paths)
-        kinds = {path: kind for path in sorted(known) if (kind := kind_of(path))}
+        known, gaps = set(paths), list(gaps)
+        gate = replace(gate, max_file_bytes=max(gate.max_file_bytes, MAX_MANIFEST_BYTES))
+        large = {gap.path for gap in gaps if gap.reason == "too_large"}
+        kinds = {path: kind for path in sorted(known | large) if (kind := kind_of(path))}
         with self._lock:
             results = self._read_all(kinds, known, gate)
             self._kept = {path: kept for path, kept in self._kept.items() if path in results}
         for gap in gaps:
             kind = kind_of(gap.path)
-            if kind and gap.path not in known and gap.reason not in _NOT_FILES:
+            is_read = gap.path in results and not results[gap.path][2].startswith(_NOT_READ)
+            if kind and gap.path not in known and gap.reason not in _NOT_FILES and not is_read:
                 results[gap.path] = (Draft(gap.path, kind.ecosystem), "unparsed", _gap_reason(gap))
         drafts = [draft for _, (draft, _, _) in sorted(results.items())]
         facts = sorted(join(drafts), key=lambda fact: (fact.file_path, fact.line, fact.name))
@@ -105,4 +114,4 @@ def parse(path: str, kind: Kind, text: str) -> _Result:
 
 
 def _gap_reason(gap: Gap) -> str:
-    return "not read: " + gap.reason.replace("_", " ") + (f" ({gap.detail})" if gap.detail else "")
+    return _NOT_READ + gap.reason.replace("_", " ") + (f" ({gap.detail})" if gap.detail else "")

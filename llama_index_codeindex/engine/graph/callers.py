@@ -51,7 +51,7 @@ class Walk:
                     self._note(use, sure, so_far, distance, target, with_names=with_names)
                     if sure == "name" or use.kind not in self._kinds:
                         continue
-                    for caller in _followed(use):
+                    for caller in _followed(self._resolver.around(use)):
                         if _key(caller) not in followed:
                             following.setdefault(_key(caller), (caller, weaker(sure, so_far)))
             room = MAX_FOLLOWED - len(followed)
@@ -82,21 +82,22 @@ class Walk:
         if use.kind not in self._kinds:
             return
         node = self._resolver.nodes[use.file_id]
-        symbol = use.enclosing[-1].qualified if use.enclosing else ""
+        around = self._resolver.around(use)
+        symbol = around[-1].qualified if around else ""
         self.callers.append(
             Caller(node.path, use.line, symbol, node.category, weaker(sure, so_far), distance,
                    self._resolver.identity(target))
         )  # fmt: skip
 
 
-def _followed(use: Resolved) -> Iterable[Definition]:
+def _followed(around: Sequence[Definition]) -> Iterable[Definition]:
     """Return what is affected with a use: the definition around it, and every function that one is local to."""
-    if not use.enclosing:
+    if not around:
         return
-    inner = use.enclosing[-1]
+    inner = around[-1]
     yield inner
     if inner.kind in FUNCTIONS:
-        yield from (outer for outer in use.enclosing[:-1] if outer.kind in FUNCTIONS)
+        yield from (outer for outer in around[:-1] if outer.kind in FUNCTIONS)
 
 
 def sort_callers(callers: Iterable[Caller]) -> list[Caller]:

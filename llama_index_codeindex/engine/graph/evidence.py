@@ -67,7 +67,7 @@ def module_names(path: str) -> frozenset[str]:
     pure = PurePosixPath(path)
     stem = pure.name.split(".", 1)[0]
     names = {part for part in pure.parts[:-1] if part not in _PLAIN_FOLDERS}
-    if stem not in _FOLDER_STEMS:
+    if stem not in _FOLDER_STEMS and pure.suffix != ".go":  # a package is its folder there
         names.add(stem)
     return frozenset(names)
 
@@ -78,6 +78,7 @@ def folder(path: str) -> str:
     return path.rpartition("/")[0]
 
 
+@lru_cache(maxsize=1 << 14)
 def last_part(qualified: str) -> str:
     """Return the bare name of a qualified one."""
     return re.split(r"::|[.#/\\]", qualified)[-1]

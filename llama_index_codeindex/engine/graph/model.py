@@ -31,7 +31,8 @@ class Use:
         kind: How it is used: `call`, `type`, `import`, `inherit`, or `value` where it is read or passed on.
         symbol: The innermost definition that holds the line; empty at the top of a file.
         category: What the file is for.
-        confidence: How sure it is that the asked definition is meant.
+        confidence: How sure it is that the asked definition is meant. Of a name that very many files use, only the likeliest
+            files are read; the uses in the others are all listed, but none of them is `exact`.
         target: The definition that is meant, as `path#qualified`; empty when the name alone matches.
         candidates: What may be meant instead, when the name alone matches.
     """

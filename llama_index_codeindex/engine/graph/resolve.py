@@ -23,13 +23,16 @@ from llama_index_codeindex.engine.graph.evidence import (
 from llama_index_codeindex.engine.graph.model import Confidence, Place, Use
 from llama_index_codeindex.engine.graph.text import OWN, PARENT, ReadLines, Surroundings, is_foreign
 from llama_index_codeindex.engine.store.catalog import symbol_key
-from llama_index_codeindex.engine.store.relations import Definition, Node, Relations
+from llama_index_codeindex.engine.store.relations import Definition, Node, Relations, Span
 
 # Candidates that a use by name alone carries; more than a reader compares.
 _MAX_CANDIDATES = 5
 # Names whose definition is reached by calling the class around it.
 _CONSTRUCTORS = frozenset(("__init__", "__new__", "constructor", "initialize"))
 
+# Files whose text is read for one name; the others are answered from the index alone, and never surely. A file costs a
+# millisecond, and a name of more files, `get` or `str`, is one that the text says little about.
+_MAX_READ = {True: 40, False: 200}  # by whether it is one small word
 _MEMBERS = frozenset(("method", "field", "property", "constructor"))
 # Languages that write what a member belongs to: a bare name is no method there.
 _EXPLICIT = frozenset(("python", "web", "go", "rust", "lua"))
@@ -39,7 +42,9 @@ _IMPORTING = frozenset(("python", "web"))
 _STRENGTH: dict[Confidence, int] = {"exact": 0, "likely": 1, "name": 2}
 
 
-_Nest = tuple[list[Definition], list[int], list[int]]
+_Fits = dict[tuple[str, str, bool], tuple[Definition, ...]]
+# The definitions of a file by their lines and names, where each starts, and which one is around each.
+_Nest = tuple[list[Span], list[int], list[int]]
 
 
 def _no_text(_: str) -> None:
@@ -56,7 +61,6 @@ class Resolved:
     confidence: Confidence
     target: Definition | None
     candidates: tuple[Definition, ...]
-    enclosing: tuple[Definition, ...]  # from the outermost to the innermost
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,7 @@ class Resolver:
         self._named: dict[str, list[Definition]] = {}
         self._nests: dict[int, _Nest] = {}
         self._parents: dict[Definition, Definition | None] = {}
+        self._ids: dict[int, tuple[tuple[Definition, ...], tuple[str, ...]]] = {}
 
     # -- definitions ---------------------------------------------------------------------------------------------------
 
@@ -156,9 +161,13 @@ class Resolver:
         if name in self._resolved:
             return self._resolved[name]
         uses = self._relations.uses_named(name)
-        self._load({use.file_id for use in uses})
+        users = {use.file_id for use in uses}
         everything = self.named(name)
-        self._load({d.file_id for d in everything}, imports=False)
+        self._load_imports(users)
+        readable = self._worth_reading(name, users, everything)
+        # Of the other files only the lines and names are needed: reading all definitions takes longer than the rest.
+        self._load_nests(users)
+        self._load({d.file_id for d in everything} | readable)
         shared = [d for d in everything if not self._is_local(d)]
         local: dict[int, list[Definition]] = {}
         for definition in everything:
@@ -166,28 +175,45 @@ class Resolver:
                 local.setdefault(definition.file_id, []).append(definition)
         found = []
         chosen: dict[tuple[int, str, str | None], _Choice] = {}
+        fits: _Fits = {}
         for use in uses:
-            user = self.nodes[use.file_id]
+            user, is_read = self.nodes[use.file_id], use.file_id in readable
+            inner = local.get(use.file_id, ())
             for line in use.lines:
-                enclosing = tuple(self._enclosing(use.file_id, line))
-                receiver = self._surroundings.receiver(user.path, line, name)
-                seen = [d for d in local.get(use.file_id, ()) if self._is_visible(d, line)]
+                receiver = self._surroundings.receiver(user.path, line, name, use.kind) if is_read else None
+                seen = [d for d in inner if self._is_visible(d, line)]
                 key = (use.file_id, use.kind, receiver)
                 if seen and not receiver:  # what a function defines for itself hides what is outside
-                    choice = _Choice(seen[-1], "exact", (seen[-1],))
+                    choice = _Choice(seen[-1], "exact" if is_read else "likely", (seen[-1],))
                 elif receiver in (OWN, PARENT):
-                    choice = self._choose_member(shared, user, use.kind, receiver, enclosing)
+                    choice = self._choose_member(shared, user, use.kind, receiver, self._enclosing(user.id, line))
                 else:
                     if key not in chosen:
-                        chosen[key] = self._choose(shared, user, use.kind, receiver)
+                        chosen[key] = self._choose(shared, user, use.kind, receiver, fits, is_read=is_read)
                     choice = chosen[key]
-                found.append(
-                    Resolved(
-                        use.file_id, line, use.kind, choice.confidence, choice.target, choice.candidates, enclosing
-                    )
-                )
+                found.append(Resolved(use.file_id, line, use.kind, choice.confidence, choice.target, choice.candidates))
         self._resolved[name] = found
         return found
+
+    def around(self, resolved: Resolved) -> list[Definition]:
+        """Return the definitions that hold a use, from the outermost to the innermost."""
+        return self._enclosing(resolved.file_id, resolved.line)
+
+    def _worth_reading(self, name: str, users: set[int], definitions: Sequence[Definition]) -> frozenset[int]:
+        """Return the files whose text is read: all, or those that define the name or import a definition of it first."""
+        limit = _MAX_READ[is_plain(name)]
+        if len(users) <= limit:
+            return frozenset(users)
+        homes = {d.file_id for d in definitions}
+        words = {name}.union(*(module_names(self.nodes[home].path) for home in homes))
+        words.update(last_part(d.scope) for d in definitions if d.scope)
+
+        def order(user: int) -> tuple[bool, bool, bool, str]:
+            node = self.nodes[user]
+            linked = not words.isdisjoint(self._imports.get(user, ()))
+            return user not in homes, not linked, node.category != "source", node.path
+
+        return frozenset(sorted(users, key=order)[:limit])
 
     def _choose_member(
         self, shared: Sequence[Definition], user: Node, kind: str, receiver: str, enclosing: Sequence[Definition]
@@ -199,30 +225,44 @@ class Resolver:
         own = [d for d in shared if d.file_id == user.id and d.scope and d.scope in classes]
         if receiver == OWN and own:
             return _Choice(own[-1], "exact", tuple(own))
-        return self._choose([d for d in shared if d not in own], user, kind, receiver)
+        return self._choose([d for d in shared if d not in own], user, kind, receiver, {}, is_read=True)
 
-    def _choose(self, shared: Sequence[Definition], user: Node, kind: str, receiver: str | None) -> _Choice:
-        """Return the definition that a file's uses of a name mean, and how sure that is."""
-        spoken = family(user.language)
+    def _fitting(
+        self, shared: Sequence[Definition], spoken: str, kind: str, receiver: str | None
+    ) -> tuple[Definition, ...]:
+        """Return the definitions that such a use can mean in any file of a family of languages."""
         fit = fitting([d for d in shared if family(self.nodes[d.file_id].language) == spoken], kind)
         if receiver == "" and spoken in _EXPLICIT:
             fit = [d for d in fit if d.kind not in _MEMBERS]
-        fit = merge_twins(fit, self.nodes)
+        return tuple(merge_twins(fit, self.nodes))
+
+    def _choose(
+        self, shared: Sequence[Definition], user: Node, kind: str, receiver: str | None, fits: _Fits, *, is_read: bool
+    ) -> _Choice:
+        """Return the definition that a file's uses of a name mean, and how sure that is."""
+        spoken = family(user.language)
+        alike = (spoken, kind, receiver == "")
+        if alike not in fits:
+            fits[alike] = self._fitting(shared, spoken, kind, receiver)
+        fit = fits[alike]
+        if not fit:
+            return _Choice(None, "name", ())
         reachable = [d for d in fit if is_reachable(self.nodes[d.file_id], user)]
-        if not receiver and fit:  # a name that comes from elsewhere is not ours
+        if is_read and not receiver:  # a name that comes from elsewhere is not ours
             modules = self._surroundings.modules_of(user.path, spoken, fit[0].name, renamed=kind == "import")
             paths = {d.file_id: self.nodes[d.file_id].path for d in reachable}
             reachable = [d for d in reachable if not any(is_foreign(module, paths[d.file_id]) for module in modules)]
         if len(fit) == 1 and reachable:
-            return _Choice(*self._judge_only(fit[0], user, kind, receiver), tuple(fit))
+            target, sure = self._judge_only(fit[0], user, kind, receiver)
+            return _Choice(target, "likely" if sure == "exact" and not is_read else sure, fit)
         imports = self._imports.get(user.id, frozenset())
         own = [d for d in reachable if d.file_id == user.id]
         linked = [d for d in reachable if is_linked(d, self.nodes[d.file_id], user, imports)]
         near = [d for d in reachable if folder(self.nodes[d.file_id].path) == folder(user.path)]
         for preferred in (own, linked, near):
             if len(preferred) == 1 and not (is_plain(preferred[0].name) and preferred[0].kind in _MEMBERS):
-                return _Choice(preferred[0], "likely", tuple(fit))
-        return _Choice(None, "name", tuple(fit))
+                return _Choice(preferred[0], "likely", fit)
+        return _Choice(None, "name", fit)
 
     def _judge_only(
         self, definition: Definition, user: Node, kind: str, receiver: str | None
@@ -235,57 +275,68 @@ class Resolver:
             through_class = receiver in (OWN, last_part(definition.scope))
             if (through_class and linked and not plain) or (receiver == "" and definition.file_id == user.id):
                 return definition, "exact"
-            # What `x` is in `x.name()` nobody knows; a small word there may be any library's.
-            return (None, "name") if plain and not linked else (definition, "likely")
+            # What `x` is in `x.name()` nobody knows; a small word there may be any library's, and one that is read, any
+            # attribute.
+            return (None, "name") if plain and (kind == "value" or not linked) else (definition, "likely")
         importing = family(user.language) in _IMPORTING
         if receiver:
             named = receiver in module_names(home.path) and (receiver in imports or not importing)
         else:
             named = definition.file_id == user.id or kind == "import" or definition.name in imports
             named = named or (not importing and (linked or is_telling(definition.name)))
-        if named and not (kind == "value" and plain and definition.kind not in TYPES):  # a parameter may be called so
-            return definition, "exact"
-        return (None, "name") if plain else (definition, "likely")
+        if named:  # a parameter may be called like a small word, too
+            return definition, "likely" if kind == "value" and plain and definition.kind not in TYPES else "exact"
+        # What is read behind a dot is a member, and this is none.
+        return (None, "name") if plain or (receiver and kind == "value") else (definition, "likely")
 
     # -- scopes --------------------------------------------------------------------------------------------------------
 
-    def _load(self, file_ids: Iterable[int], *, imports: bool = True) -> None:
+    def _load(self, file_ids: Iterable[int]) -> None:
         missing = sorted(set(file_ids) - self._spans.keys())
         for file_id in missing:
             self._spans[file_id] = []
         for definition in self._relations.definitions_in(missing):
             self._spans[definition.file_id].append(definition)
-        if imports:
-            self._imports.update(self._relations.imports_of(sorted(set(file_ids) - self._imports.keys())))
+
+    def _load_imports(self, file_ids: Iterable[int]) -> None:
+        self._imports.update(self._relations.imports_of(sorted(set(file_ids) - self._imports.keys())))
 
     def _spans_of(self, file_id: int) -> list[Definition]:
-        self._load([file_id], imports=False)
+        self._load([file_id])
         return self._spans[file_id]
 
     def _enclosing(self, file_id: int, line: int) -> list[Definition]:
         """Return the definitions that hold a line, from the outermost to the innermost."""
-        spans, starts, outer = self._nests_of(file_id)
-        place = bisect_right(starts, line) - 1
-        while place >= 0 and spans[place].end_line < line:
-            place = outer[place]
+        _, _, outer = self._nest(file_id)
+        place, spans = self._innermost(file_id, line), self._spans_of(file_id)
         found = []
         while place >= 0:
             found.append(spans[place])
             place = outer[place]
         return found[::-1]
 
-    def _nests_of(self, file_id: int) -> _Nest:
-        """Return the definitions of a file, where each starts, and which one is around each."""
+    def _innermost(self, file_id: int, line: int) -> int:
+        """Return the place of the innermost definition that holds a line among those of its file, or -1."""
+        spans, starts, outer = self._nest(file_id)
+        place = bisect_right(starts, line) - 1
+        while place >= 0 and spans[place][1] < line:
+            place = outer[place]
+        return place
+
+    def _nest(self, file_id: int) -> _Nest:
         if file_id not in self._nests:
-            spans = self._spans_of(file_id)
+            self._load_nests([file_id])
+        return self._nests[file_id]
+
+    def _load_nests(self, file_ids: Iterable[int]) -> None:
+        for file_id, spans in self._relations.spans_in(sorted(set(file_ids) - self._nests.keys())).items():
             outer: list[int] = []
-            for place, span in enumerate(spans):
+            for place, (_, end, _) in enumerate(spans):
                 around = place - 1
-                while around >= 0 and spans[around].end_line < span.end_line:
+                while around >= 0 and spans[around][1] < end:
                     around = outer[around]
                 outer.append(around)
-            self._nests[file_id] = (spans, [span.start_line for span in spans], outer)
-        return self._nests[file_id]
+            self._nests[file_id] = (spans, [start for start, _, _ in spans], outer)
 
     def parent(self, definition: Definition) -> Definition | None:
         """Return the function inside which a definition is local, or None when it is not."""
@@ -310,10 +361,19 @@ class Resolver:
     def use(self, resolved: Resolved, sure: Confidence) -> Use:
         """Return a use in its public form."""
         node = self.nodes[resolved.file_id]
-        symbol = resolved.enclosing[-1].qualified if resolved.enclosing else ""
+        place = self._innermost(resolved.file_id, resolved.line)
+        symbol = self._nests[resolved.file_id][0][place][2] if place >= 0 else ""
         target = self.identity(resolved.target) if resolved.target is not None and sure != "name" else ""
-        ids = tuple(dict.fromkeys(self.identity(d) for d in resolved.candidates)) if sure == "name" else ()
-        return Use(node.path, resolved.line, resolved.kind, symbol, node.category, sure, target, ids[:_MAX_CANDIDATES])
+        ids = self._listed(resolved.candidates) if sure == "name" else ()
+        return Use(node.path, resolved.line, resolved.kind, symbol, node.category, sure, target, ids)
+
+    def _listed(self, candidates: tuple[Definition, ...]) -> tuple[str, ...]:
+        """Return the ids of the first candidates. Thousands of uses share one tuple of them, so its own id is the key."""
+        known = self._ids.get(id(candidates))
+        if known is None or known[0] is not candidates:
+            ids = tuple(dict.fromkeys(self.identity(d) for d in candidates))[:_MAX_CANDIDATES]
+            known = self._ids[id(candidates)] = (candidates, ids)
+        return known[1]
 
 
 def surest_first(uses: Iterable[Use]) -> list[Use]:

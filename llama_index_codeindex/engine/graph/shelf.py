@@ -18,7 +18,7 @@ from llama_index_codeindex.engine.graph.edges import Graph
 from llama_index_codeindex.engine.store.relations import Node
 
 # Raised when the same catalog gives another graph than before.
-_VERSION = 1
+_VERSION = 2
 _FILE = "graph.npz"
 _ARRAYS = ("source", "target", "label", "weight")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 ReadLines = Callable[[str], Sequence[str] | None]
@@ -26,6 +27,9 @@ _SCRIPT_IMPORT = re.compile(
     r"\b(?:import|export)\s+(?:type\s+)?([\w$*\s,{}]{1,2000}?)\s*from\s*[\"']([^\"'\n]+)[\"']"
     r"|\b(?:const|let|var)\s+([\w$\s,{}:]{1,2000}?)\s*=\s*require\(\s*[\"']([^\"'\n]+)[\"']\s*\)"
 )
+# What follows a name that is called, and one that is bound here or a text: a target, a keyword, a key.
+_CALLED = re.compile(r"\s*(?:[(<!`]|\?\.\()")
+_BOUND = re.compile(r"\s*(?::(?!:)|=(?![=>]))|[\"'`]")
 _IMPORTED = re.compile(r"([\w$]+)(?:\s+as\s+([\w$]+))?")
 
 
@@ -40,26 +44,28 @@ class Surroundings:
         self._read = read
         self._modules: dict[str, dict[str, set[tuple[str, bool]]]] = {}
 
-    def receiver(self, path: str, line: int, name: str) -> str | None:
+    def receiver(self, path: str, line: int, name: str, kind: str = "") -> str | None:
         """Return what stands before the dot: `self`, `super`, another name, `?` for an expression, or nothing at all.
 
-        None means that the line does not hold the name any more.
+        Of several places on the line, the first that can be a use of this kind counts. None means that the line does not
+        hold the name any more.
         """
         lines = self._read(path)
         if lines is None or line > len(lines):
             return None
         text = lines[line - 1]
-        match = re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", text)
-        if match is None:
+        places = [match.span() for match in _whole(name).finditer(text)]
+        if not places:
             return None
-        before = text[: match.start()]
-        if before.strip() in _DOTS and line > 1:  # a chain that goes on over lines
-            before = lines[line - 2].rstrip() + before.strip()
+        start = places[0][0] if len(places) == 1 else _likeliest(text, places, kind)
+        before = text[:start]
+        if line > 1 and (before.strip() in _DOTS or (not before.strip() and _is_open(path, lines[line - 2]))):
+            before = lines[line - 2].rstrip() + before.strip()  # a chain that goes on over lines
         found = _BEFORE.search(before)
         if found is None:
             return ""
         word, trail = found[1] or "", found[2] or ""
-        if word in ("super", "parent"):
+        if word == "super" or (word == "parent" and before.rstrip().endswith("::")):
             return PARENT
         if trail or not word or before[: found.start()].rstrip().endswith((".", "->", "::")):
             return "?"
@@ -83,6 +89,24 @@ class Surroundings:
                 known.setdefault(found, set()).add((module, bool(alias)))
             self._modules[path] = known
         return frozenset(module for module, alias in self._modules[path].get(name, ()) if renamed or not alias)
+
+
+@lru_cache(maxsize=256)
+def _whole(name: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")
+
+
+def _is_open(path: str, line: str) -> bool:
+    """Say whether a chain goes on in the next line: Go alone ends lines with the dot, others only comments."""
+    return path.endswith(".go") and line.rstrip().endswith(".") and "//" not in line
+
+
+def _likeliest(text: str, places: Sequence[tuple[int, int]], kind: str) -> int:
+    """Return where the use is: `url = parse(url=self.url)` reads the last one, and a call is what a bracket follows."""
+    for start, end in places:
+        if _CALLED.match(text, end) if kind == "call" else not _BOUND.match(text, end):
+            return start
+    return places[0][0]
 
 
 def _python_modules(text: str) -> Iterator[tuple[str, str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from llama_index_codeindex.engine.store.catalog import Catalog
 
@@ -12,9 +13,8 @@ from llama_index_codeindex.engine.store.catalog import Catalog
 _BATCH = 900
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A file, as the graph needs it."""
+class Node(NamedTuple):
+    """A file, as the graph needs it. A tuple, as are definitions: one answer makes ten thousands of them."""
 
     id: int
     path: str
@@ -23,8 +23,7 @@ class Node:
     lines: int
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(NamedTuple):
     """A definition. Lines are 1-based and inclusive."""
 
     file_id: int
@@ -47,6 +46,8 @@ class NamedUse:
     lines: tuple[int, ...]
 
 
+Span = tuple[int, int, str]
+
 _DEFINITION = "file_id, name, qualified, kind, scope, start_line, end_line, name_line, signature"
 # What was inserted when must not show: an index that grew answers like one built at once.
 _ORDER = "file_id, start_line, end_line DESC, name_line, qualified, kind"
@@ -65,7 +66,7 @@ class Relations:
     def nodes(self) -> list[Node]:
         """Return every file, by path."""
         rows = self._catalog.connection.execute("SELECT id, path, language, category, lines FROM files ORDER BY path")
-        return [Node(*row) for row in rows]
+        return [Node._make(row) for row in rows]
 
     def definitions_named(self, names: Sequence[str]) -> list[Definition]:
         """Return the definitions of exactly these names."""
@@ -79,7 +80,19 @@ class Relations:
         for batch in _batches(values):
             marks = ",".join("?" * len(batch))
             query = f"SELECT {_DEFINITION} FROM symbols WHERE {column} IN ({marks}) ORDER BY {_ORDER}"  # noqa: S608
-            yield from (Definition(*row) for row in self._catalog.connection.execute(query, batch))
+            yield from map(Definition._make, self._catalog.connection.execute(query, batch))
+
+    def spans_in(self, file_ids: Sequence[int]) -> dict[int, list[Span]]:
+        """Return the first and last line and the qualified name of each definition of some files, ordered as they are."""
+        found: dict[int, list[Span]] = {file_id: [] for file_id in file_ids}
+        for batch in _batches(file_ids):
+            query = (
+                "SELECT file_id, start_line, end_line, qualified FROM symbols "  # noqa: S608
+                f"WHERE file_id IN ({','.join('?' * len(batch))}) ORDER BY {_ORDER}"
+            )
+            for file_id, start, end, qualified in self._catalog.connection.execute(query, batch):
+                found[file_id].append((start, end, qualified))
+        return found
 
     def uses_named(self, name: str) -> list[NamedUse]:
         """Return where exactly this name is used."""

@@ -14,7 +14,7 @@ from llama_index_codeindex.engine.syntax.parsing import PARSE_SECONDS, ParseProb
 from llama_index_codeindex.engine.syntax.tags import extract
 
 # Raised when chunks or symbols come out otherwise than before, so that indexes are built anew.
-SYNTAX_VERSION = 2
+SYNTAX_VERSION = 3
 
 # Conditional groups hardly ever have more branches, and each costs a parse of the file.
 _MAX_BRANCHES = 4

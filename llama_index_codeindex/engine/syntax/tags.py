@@ -27,6 +27,9 @@ _OPERATOR = re.compile(r"\boperator(?:\s*\(\s*\)|\b[^(]*)")
 _SPACE = re.compile(r"\s+")
 _QUOTES = "\"'`:"
 
+_VALUE = "reference.value"
+_OWN = (b"self.", b"this.", b"cls.")
+
 
 @dataclass(slots=True)
 class _Definition:
@@ -66,7 +69,8 @@ def extract(
     symbols = _nest(language, definitions, starts, data, lines)
     if language.clauses:
         symbols = _join_clauses(symbols, lines)
-    return symbols, _references(others, data, {d.name_byte for d in definitions if d.kind != "container"})
+    defined = {d.name_byte for d in definitions if d.kind != "container"}
+    return symbols, _references(others, data, defined, symbols)
 
 
 def _definition(captures: Mapping[str, list[Node]], data: bytes) -> _Definition | None:
@@ -90,7 +94,7 @@ def _definition(captures: Mapping[str, list[Node]], data: bytes) -> _Definition 
     name_byte, name_row = name_node.start_byte, name_node.start_point.row
     return _Definition(
         node.start_byte, max(end.end_byte, name_byte), node.start_point.row, max(_end_row(end), name_row), kind, name,
-        name_byte, name_row, _plain_scope(scope),
+        name_byte, name_row, _plain_scope(scope) if scope else "",
     )  # fmt: skip
 
 
@@ -102,6 +106,8 @@ def _plain_scope(scope: str) -> str:
 
 def clean_name(text: str) -> str:
     """Return a name on one line, without quotes and generic arguments, at most `MAX_NAME` characters long."""
+    if text.isidentifier():  # as most are
+        return text[:MAX_NAME]
     if "operator" in text and (operator := _OPERATOR.search(text)) is not None:
         return _SPACE.sub(" ", clean_name(text[: operator.start()]) + operator[0]).strip()[:MAX_NAME]
     if "<" in text:
@@ -124,7 +130,7 @@ def _decode(data: bytes, start: int, end: int) -> str:
 def _end_row(node: Node) -> int:
     """Return the last row with content: a node that ends at the start of a row does not hold that row."""
     row, column = node.end_point
-    return row - 1 if column == 0 and row > node.start_point.row else row
+    return row if column or row == node.start_point.row else row - 1
 
 
 def _strength(definition: _Definition) -> tuple[int, bool]:
@@ -135,15 +141,21 @@ def _attach(definitions: Sequence[_Definition], others: Mapping[str, list[Node]]
     """Return each definition's first row, with its wrapper, decorators and attached comments."""
     attached: dict[int, tuple[int, int]] = {}  # last row -> first row and column
     for node in others.get("attached", ()):
-        row, end = node.start_point, _end_row(node)
-        start = (row.row, row.column)
-        attached[end] = min(start, attached.get(end, start))
+        row, column = start = node.start_point
+        end, end_column = node.end_point
+        if not end_column and end > row:  # it ends at the start of a row, and does not hold it
+            end -= 1
+        known = attached.get(end)
+        if known is None or start < known:
+            attached[end] = (row, column)
     wrappers: dict[int, list[tuple[int, int]]] = {}  # end byte -> start bytes and rows
     for node in others.get("wrapper", ()):
         wrappers.setdefault(node.end_byte, []).append((node.start_byte, node.start_point.row))
     starts = []
     for definition in definitions:
-        first = min(definition.start_row, _claim(wrappers, definition))
+        first = definition.start_row
+        if wrappers:
+            first = min(first, _claim(wrappers, definition))
         while first - 1 in attached and _belongs(attached[first - 1], first, lines):
             first = attached[first - 1][0]
         starts.append(first)
@@ -190,8 +202,9 @@ def _nest(
         outer, outer_kind = (around[0][1], around[0][2]) if around else ("", "")
         scope = outer
         if definition.scope and outer != definition.scope and not outer.endswith(separator + definition.scope):
-            scope = separator.join(part for part in (outer, definition.scope) if part)
-        qualified = separator.join(part for part in (scope, definition.name) if part)[-MAX_NAME:]
+            scope = f"{outer}{separator}{definition.scope}" if outer else definition.scope
+        parts = (scope, definition.name) if scope and definition.name else (scope or definition.name,)
+        qualified = separator.join(parts)[-MAX_NAME:]
         enclosing.append((span, qualified, definition.kind))
         if definition.kind == "container":
             continue
@@ -225,7 +238,7 @@ def _signature(definition: _Definition, data: bytes) -> str:
 
 
 def _one_line(text: str) -> str:
-    return _SPACE.sub(" ", text).strip()[:MAX_SIGNATURE]
+    return " ".join(text.split())[:MAX_SIGNATURE]
 
 
 def _join_clauses(symbols: Sequence[Symbol], lines: Sequence[str]) -> list[Symbol]:
@@ -246,16 +259,24 @@ def _join_clauses(symbols: Sequence[Symbol], lines: Sequence[str]) -> list[Symbo
     return joined
 
 
-def _references(others: Mapping[str, list[Node]], data: bytes, defined: set[int]) -> list[Reference]:
+def _references(
+    others: Mapping[str, list[Node]], data: bytes, defined: set[int], symbols: Sequence[Symbol]
+) -> list[Reference]:
     found: set[tuple[int, bytes, str]] = set()
+    # What a generic definition calls its types is seen only inside it.
+    parameters = {data[node.start_byte : node.end_byte] for node in others.get("parameter", ())}
     for capture, nodes in others.items():
-        if not capture.startswith("reference."):
+        if not capture.startswith("reference.") or capture == _VALUE:
             continue
         kind = capture[len("reference.") :]
+        hidden = parameters if kind == "type" else set()
         for node in nodes:
             start, end = node.start_byte, node.end_byte
-            if start not in defined and end - start <= MAX_NAME:
-                found.add((node.start_point.row, data[start:end], kind))
+            if start not in defined and end - start <= MAX_NAME and (text := data[start:end]) not in hidden:
+                found.add((node.start_point.row, text, kind))
+    found -= {(row, name, "type") for row, name, kind in found if kind == "inherit"}
+    if _VALUE in others:
+        found |= _values(others, data, defined, symbols, found)
     names: dict[bytes, str] = {}
     references = []
     for row, raw, kind in sorted(found):
@@ -264,3 +285,38 @@ def _references(others: Mapping[str, list[Node]], data: bytes, defined: set[int]
             name = names[raw] = raw.decode("utf-8", "replace")
         references.append(Reference(name, kind, row + 1))
     return references
+
+
+def _values(
+    others: Mapping[str, list[Node]],
+    data: bytes,
+    defined: set[int],
+    symbols: Sequence[Symbol],
+    found: set[tuple[int, bytes, str]],
+) -> set[tuple[int, bytes, str]]:
+    """Return the uses as values that may mean a definition of the repository, on lines that no other use names.
+
+    Most names in an expression are variables. The file alone tells most of them: a bare name means something else only
+    if the file imports it or defines it at its top, or, where `local` is captured, does not bind it; a member of the
+    object itself is a definition only if the file defines one of that name. Without this the table doubles.
+    """
+    top = {s.name.encode("utf-8", "replace") for s in symbols if not s.scope or s.kind in ("function", "class")}
+    top.update(name for _, name, kind in found if kind == "import")
+    members = {s.name.encode("utf-8", "replace") for s in symbols if s.scope}
+    bound = {data[node.start_byte : node.end_byte] for node in others.get("local", ())}
+    # A key of a literal is a field, unless the file defines a constant of that name.
+    keys = {node.start_byte for node in others.get("key", ())}
+    named = {(row, name) for row, name, _ in found}
+    values: set[tuple[int, bytes, str]] = set()
+    for node in others[_VALUE]:
+        start, end = node.start_byte, node.end_byte
+        name = data[start:end]
+        if data[start - 1 : start] == b".":
+            kept = name in members or not data[max(0, start - 6) : start].endswith(_OWN)
+        else:
+            kept = name in top or (bool(bound) and name not in bound and start not in keys)
+        if kept and start not in defined and end - start <= MAX_NAME:
+            row = node.start_point.row
+            if (row, name) not in named:
+                values.add((row, name, "value"))
+    return values

@@ -35,6 +35,9 @@ _UNSPACED = re.compile(
     "\uf900-\ufaff\U00020000-\U0002ffff]+"
 )
 
+# A repository of 600,000 lines has 60,000 words; each of the memories below takes about 10 MB when full.
+_KEPT_WORDS = 1 << 16
+
 _local = threading.local()  # a stemmer must not be used by two threads at once
 
 # English function words. They are dropped from questions only, and never when nothing else is left.
@@ -69,7 +72,7 @@ def terms(text: str) -> list[str]:
     return [term for word in _WORD.findall(text) for term in terms_of(word)]
 
 
-@lru_cache(maxsize=1 << 17)  # bounded: about 20 MB when full, and a repository of 600,000 lines has 60,000 words
+@lru_cache(maxsize=_KEPT_WORDS)
 def terms_of(word: str) -> tuple[str, ...]:
     """Return the terms of one raw word: the whole if it has parts, then the stems of its parts."""
     if len(word) > MAX_WORD and not _UNSPACED.search(word):
@@ -150,3 +153,15 @@ def stem(word: str) -> str:
 def term_hash(term: str) -> int:
     """Return the 32-bit number that stands for a term in a stored bag of words; the same on every machine."""
     return zlib.crc32(term.encode("utf-8", "surrogatepass"))
+
+
+@lru_cache(maxsize=_KEPT_WORDS)
+def hashes_of(word: str) -> bytes:
+    """Return the hashes of a raw word's terms, four bytes each, the lowest first."""
+    return b"".join(term_hash(term).to_bytes(4, "little") for term in terms_of(word))
+
+
+@lru_cache(maxsize=_KEPT_WORDS)
+def joined_terms(word: str) -> str:
+    """Return the terms of a raw word, with spaces between them."""
+    return " ".join(terms_of(word))

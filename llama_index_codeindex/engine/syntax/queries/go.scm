@@ -21,8 +21,15 @@
 
 (call_expression function: (identifier) @reference.call)
 (call_expression function: (selector_expression field: (field_identifier) @reference.call))
-(composite_literal type: (type_identifier) @reference.type)
-(qualified_type name: (type_identifier) @reference.type)
-(pointer_type (type_identifier) @reference.type)
-(parameter_declaration type: (type_identifier) @reference.type)
-(field_declaration type: (type_identifier) @reference.type)
+(type_identifier) @reference.type
+(type_parameter_declaration name: (identifier) @parameter)
+; names that are read; the extraction keeps those that may be a definition of the repository
+(_expression/identifier) @reference.value
+(selector_expression field: (field_identifier) @reference.value)
+(parameter_declaration name: (identifier) @local)
+(variadic_parameter_declaration name: (identifier) @local)
+(short_var_declaration left: (expression_list (identifier) @local))
+(range_clause left: (expression_list (identifier) @local))
+(var_spec name: (identifier) @local)
+(const_spec name: (identifier) @local)
+(keyed_element . (literal_element (identifier) @key))

@@ -34,3 +34,9 @@
 (import_clause (identifier) @reference.import)
 (jsx_opening_element name: (identifier) @reference.call)
 (jsx_self_closing_element name: (identifier) @reference.call)
+(export_statement (export_clause (export_specifier name: (identifier) @reference.import)) source: (string))
+; names that are read; the extraction keeps those that may be a definition of the repository
+(primary_expression/identifier) @reference.value
+(member_expression property: (property_identifier) @reference.value)
+(shorthand_property_identifier) @reference.value
+(export_specifier name: (identifier) @reference.value)

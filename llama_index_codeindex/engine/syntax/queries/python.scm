@@ -30,3 +30,6 @@
 (type (subscript value: (identifier) @reference.type))
 (type (binary_operator (identifier) @reference.type))
 (type_parameter (type (identifier) @reference.type))
+; names that are read; the extraction keeps those that may be a definition of the repository
+(primary_expression/identifier) @reference.value
+(attribute attribute: (identifier) @reference.value)

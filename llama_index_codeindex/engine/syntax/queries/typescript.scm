@@ -41,9 +41,16 @@
 (extends_clause value: (member_expression property: (property_identifier) @reference.inherit))
 (implements_clause (type_identifier) @reference.inherit)
 (extends_type_clause type: (type_identifier) @reference.inherit)
-(type_annotation (type_identifier) @reference.type)
-(type_annotation (generic_type name: (type_identifier) @reference.type))
-(type_arguments (type_identifier) @reference.type)
-(union_type (type_identifier) @reference.type)
+(type_identifier) @reference.type
+(type_parameter name: (type_identifier) @parameter)
 (import_specifier name: (identifier) @reference.import)
 (import_clause (identifier) @reference.import)
+(export_statement (export_clause (export_specifier name: (identifier) @reference.import)) source: (string))
+; names that are read; the extraction keeps those that may be a definition of the repository
+(expression/identifier) @reference.value
+(primary_expression/identifier) @reference.value
+(member_expression property: (property_identifier) @reference.value)
+(shorthand_property_identifier) @reference.value
+(export_specifier name: (identifier) @reference.value)
+(type_query (identifier) @reference.value)
+(nested_type_identifier module: (identifier) @reference.value)
