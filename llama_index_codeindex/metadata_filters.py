@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any
 
 from llama_index.core.vector_stores import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
@@ -41,6 +42,85 @@ def condition_of(filters: MetadataFilters) -> Condition:
         InvalidArgument: A key is unknown.
     """
     return Condition(keys_of(filters), lambda facts: matches(filters, facts))
+
+
+class MetadataColumns:
+    """The metadata of many nodes, by key and value, so that a filter looks at each value once and not at every node.
+
+    A key becomes a column when a filter first asks about it.
+
+    Args:
+        nodes: The metadata by number. It is not copied: say `added` and `removed` when it changes.
+    """
+
+    def __init__(self, nodes: Mapping[int, Mapping[str, Any]]) -> None:
+        self._nodes = nodes
+        self._columns: dict[str, dict[Hashable, tuple[Any, set[int]]]] = {}
+
+    def added(self, number: int) -> None:
+        """Take note of a node that is new in `nodes`."""
+        for key, column in self._columns.items():
+            self._put(column, number, self._nodes[number].get(key))
+
+    def removed(self, number: int, metadata: Mapping[str, Any]) -> None:
+        """Take note of a node that has left `nodes`, with this metadata."""
+        for key, column in self._columns.items():
+            place = _place_of(metadata.get(key))
+            _, numbers = column[place]
+            numbers.discard(number)
+            if not numbers:
+                del column[place]
+
+    def passing(self, filters: MetadataFilters | MetadataFilter) -> set[int]:
+        """Return the numbers of the nodes that pass; `matches` says what that means.
+
+        Raises:
+            InvalidArgument: An operator is not known here, or a value does not fit its operator.
+        """
+        if isinstance(filters, MetadataFilter):
+            return self._passing_one(filters)
+        if not filters.filters:
+            return set(self._nodes)
+        parts = [self.passing(part) for part in filters.filters]
+        if filters.condition == FilterCondition.OR:
+            return set().union(*parts)
+        if filters.condition == FilterCondition.NOT:
+            return set(self._nodes).difference(*parts)
+        return set.intersection(*sorted(parts, key=len))
+
+    def _passing_one(self, part: MetadataFilter) -> set[int]:
+        column = self._column(part.key)
+        if part.operator == FilterOperator.EQ and isinstance(part.value, str):
+            return set(column.get(_place_of(part.value), (None, ()))[1])
+        if part.operator == FilterOperator.IN and all(isinstance(value, str) for value in _several(part)):
+            return _union(column.get(_place_of(value), (None, ()))[1] for value in _several(part))
+        return _union(numbers for value, numbers in column.values() if _holds(part, {part.key: value}))
+
+    def _column(self, key: str) -> dict[Hashable, tuple[Any, set[int]]]:
+        if key not in self._columns:
+            column: dict[Hashable, tuple[Any, set[int]]] = {}
+            for number, metadata in self._nodes.items():
+                self._put(column, number, metadata.get(key))
+            self._columns[key] = column
+        return self._columns[key]
+
+    @staticmethod
+    def _put(column: dict[Hashable, tuple[Any, set[int]]], number: int, value: Any) -> None:
+        column.setdefault(_place_of(value), (value, set()))[1].add(number)
+
+
+def _place_of(value: Any) -> Hashable:
+    """Return what a value is kept under: `1`, `1.0` and `True` are equal and yet not the same to every operator."""
+    if value is None or isinstance(value, (str, int, float)):
+        return type(value), value
+    return "json", json.dumps(value, sort_keys=True, default=repr)
+
+
+def _union(sets: Iterable[Iterable[int]]) -> set[int]:
+    found: set[int] = set()
+    for numbers in sets:
+        found.update(numbers)
+    return found
 
 
 _ORDERINGS: dict[FilterOperator, Callable[[Any, Any], bool]] = {

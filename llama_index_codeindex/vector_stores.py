@@ -30,11 +30,13 @@ from llama_index_codeindex.engine.errors import (
     InvalidArgument,
 )
 from llama_index_codeindex.engine.store.vectors import Vector, unit
-from llama_index_codeindex.metadata_filters import matches
+from llama_index_codeindex.metadata_filters import MetadataColumns
 
 _FORMAT = 1
 # Keys of ours beside a node's own; no metadata of users starts so.
 _ID, _DOCUMENT = "_codeindex_id", "_codeindex_document"
+# Below one in so many, a list of numbers is smaller than a bit for each.
+_SPARSE = 64
 FILE_NAME = "code_faiss_vector_store.bin"
 
 
@@ -64,6 +66,7 @@ class CodeFaissVectorStore(BasePydanticVectorStore):
 
     _index: Any = PrivateAttr()
     _nodes: dict[int, dict[str, Any]] = PrivateAttr(default_factory=dict)
+    _columns: MetadataColumns = PrivateAttr()
     _numbers: dict[str, int] = PrivateAttr(default_factory=dict)
     _of_document: dict[str, set[int]] = PrivateAttr(default_factory=dict)
     _next: int = PrivateAttr(default=0)
@@ -74,6 +77,7 @@ class CodeFaissVectorStore(BasePydanticVectorStore):
             raise InvalidArgument("dimension must be a positive whole number.")
         super().__init__(dimension=dimension, model_id=model_id, **kwargs)
         self._index = faiss.IndexIDMap2(faiss.IndexFlatIP(dimension))
+        self._columns = MetadataColumns(self._nodes)
 
     @classmethod
     def class_name(cls) -> str:
@@ -114,6 +118,7 @@ class CodeFaissVectorStore(BasePydanticVectorStore):
                 own = {_ID: node_id, _DOCUMENT: node.ref_doc_id or node_id}
                 self._nodes[number] = node_to_metadata_dict(node, flat_metadata=False) | own
                 self._of_document.setdefault(own[_DOCUMENT], set()).add(number)
+                self._columns.added(number)
             self._index.add_with_ids(vectors, numbers)
         return [node.node_id for node in nodes]
 
@@ -140,6 +145,7 @@ class CodeFaissVectorStore(BasePydanticVectorStore):
         self._index.remove_ids(np.asarray(removed, np.int64))
         for number in removed:
             node = self._nodes.pop(number)
+            self._columns.removed(number, node)
             del self._numbers[node[_ID]]
             members = self._of_document[node[_DOCUMENT]]
             members.discard(number)
@@ -216,7 +222,7 @@ class CodeFaissVectorStore(BasePydanticVectorStore):
         if query.node_ids or query.doc_ids or query.filters is not None:
             allowed = self._selected(query.node_ids or None, query.doc_ids or None, query.filters)
             available = len(allowed)
-            selector = faiss.IDSelectorBatch(np.asarray(allowed, np.int64))
+            selector = self._selector(allowed)
             parameters = faiss.SearchParameters(sel=selector)  # type: ignore[call-arg]  # its stub lacks the fields
         count = min(query.similarity_top_k, available)
         if count < 1:
@@ -233,15 +239,22 @@ class CodeFaissVectorStore(BasePydanticVectorStore):
         self, node_ids: Sequence[str] | None, doc_ids: Sequence[str] | None, filters: MetadataFilters | None
     ) -> list[int]:
         """Return the numbers of the nodes that pass, ascending."""
+        chosen: list[set[int]] = []
         if node_ids is not None:
-            numbers = {self._numbers[node_id] for node_id in node_ids if node_id in self._numbers}
-        else:
-            numbers = set(self._nodes)
+            chosen.append({self._numbers[node_id] for node_id in node_ids if node_id in self._numbers})
         if doc_ids is not None:
-            numbers &= set().union(*(self._of_document.get(doc_id, set()) for doc_id in doc_ids))
+            chosen.append(set().union(*(self._of_document.get(doc_id, set()) for doc_id in doc_ids)))
         if filters is not None and filters.filters:
-            numbers = {number for number in numbers if matches(filters, self._nodes[number])}
-        return sorted(numbers)
+            chosen.append(self._columns.passing(filters))
+        return sorted(set.intersection(*chosen) if chosen else self._nodes)
+
+    def _selector(self, numbers: Sequence[int]) -> Any:
+        """Return what tells FAISS to look at some numbers alone: a list for few, else a bit for every number."""
+        if len(numbers) * _SPARSE < self._next:
+            return faiss.IDSelectorBatch(np.asarray(numbers, np.int64))
+        bits = np.zeros(self._next, np.uint8)
+        bits[np.asarray(numbers, np.int64)] = 1
+        return faiss.IDSelectorBitmap(np.packbits(bits, bitorder="little"))  # type: ignore[call-arg, arg-type]  # as above
 
     def _node(self, number: int) -> BaseNode:
         return metadata_dict_to_node(self._nodes[number])
@@ -288,10 +301,12 @@ class CodeFaissVectorStore(BasePydanticVectorStore):
         Raises:
             IndexNotWritable: The file cannot be written.
         """
-        data = self._serialise()
+        parts = self._parts()
         if fs is not None:
+            whole = io.BytesIO()  # not every file system's files can seek
+            np.savez(whole, **parts)
             with fs.open(persist_path, "wb") as file:
-                file.write(data)
+                file.write(whole.getbuffer())
             return
         target = Path(persist_path)
         temporary = ""
@@ -299,7 +314,7 @@ class CodeFaissVectorStore(BasePydanticVectorStore):
             target.parent.mkdir(parents=True, exist_ok=True)
             handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".tmp")
             with os.fdopen(handle, "wb") as file:
-                file.write(data)
+                np.savez(file, **parts)
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, target)
@@ -307,7 +322,7 @@ class CodeFaissVectorStore(BasePydanticVectorStore):
             Path(temporary).unlink(missing_ok=True) if temporary else None
             raise IndexNotWritable(f"The vector store cannot be written: {error.strerror or 'no reason'}.") from None
 
-    def _serialise(self) -> bytes:
+    def _parts(self) -> dict[str, Any]:
         with self._lock:
             vectors = faiss.serialize_index(self._index)
             nodes = json.dumps(list(self._nodes.items())).encode("utf-8")
@@ -317,14 +332,13 @@ class CodeFaissVectorStore(BasePydanticVectorStore):
                 "model_id": self.model_id,
                 "next": self._next,
                 "count": len(self._nodes),
-                "sha256": hashlib.sha256(vectors.tobytes() + nodes).hexdigest(),
+                "sha256": _digest(vectors, nodes),
             }
-        out = io.BytesIO()
-        np.savez(
-            out, manifest=np.frombuffer(json.dumps(manifest).encode(), np.uint8), vectors=vectors,
-            nodes=np.frombuffer(nodes, np.uint8),
-        )  # fmt: skip
-        return out.getvalue()
+        return {
+            "manifest": np.frombuffer(json.dumps(manifest).encode(), np.uint8),
+            "vectors": vectors,
+            "nodes": np.frombuffer(nodes, np.uint8),
+        }
 
     @classmethod
     def from_persist_path(cls, persist_path: str, model_id: str | None = None, fs: Any = None) -> CodeFaissVectorStore:
@@ -348,7 +362,7 @@ class CodeFaissVectorStore(BasePydanticVectorStore):
             with np.load(io.BytesIO(data), allow_pickle=False) as parts:
                 manifest = json.loads(parts["manifest"].tobytes())
                 vectors, nodes = parts["vectors"], parts["nodes"].tobytes()
-            if manifest["sha256"] != hashlib.sha256(vectors.tobytes() + nodes).hexdigest():
+            if manifest["sha256"] != _digest(vectors, nodes):
                 raise ValueError("checksum")
             store = cls(int(manifest["dimension"]), str(manifest["model_id"]))
             store._index = faiss.deserialize_index(vectors)
@@ -361,13 +375,20 @@ class CodeFaissVectorStore(BasePydanticVectorStore):
             ) from None
         if model_id is not None and model_id != store.model_id:
             raise EmbeddingMismatch(f"The vectors come from {store.model_id!r}, not from {model_id!r}.")
+        held, of_id, of_document = store._nodes, store._numbers, store._of_document
         for number, node in stored:
-            store._nodes[number] = node
-            store._numbers[node[_ID]] = number
-            store._of_document.setdefault(node[_DOCUMENT], set()).add(number)
+            held[number] = node
+            of_id[node[_ID]] = number
+            of_document.setdefault(node[_DOCUMENT], set()).add(number)
         return store
 
     @classmethod
     def from_persist_dir(cls, persist_dir: str, model_id: str | None = None, fs: Any = None) -> CodeFaissVectorStore:
         """Load the store that lies in a folder as `FILE_NAME`; see `from_persist_path`."""
         return cls.from_persist_path(os.path.join(persist_dir, FILE_NAME), model_id, fs)
+
+
+def _digest(vectors: Any, nodes: bytes) -> str:
+    digest = hashlib.sha256(np.ascontiguousarray(vectors).data)
+    digest.update(nodes)
+    return digest.hexdigest()

@@ -14,6 +14,7 @@ import numpy as np
 
 WIDTH = 16
 Fault = Callable[["EmbeddingServer", list[str]], "Reply | None"]
+Encoder = Callable[[list[str]], list[list[float]]]
 Reply = tuple[int, bytes]
 
 
@@ -25,8 +26,12 @@ def embed(text: str) -> list[float]:
     return [float(x) for x in total] if total.any() else [1.0] + [0.0] * (WIDTH - 1)
 
 
-def rows(texts: list[str]) -> list[dict[str, Any]]:
-    return [{"object": "embedding", "index": i, "embedding": embed(text)} for i, text in enumerate(texts)]
+def embed_all(texts: list[str]) -> list[list[float]]:
+    return [embed(text) for text in texts]
+
+
+def rows(texts: list[str], encode: Encoder = embed_all) -> list[dict[str, Any]]:
+    return [{"object": "embedding", "index": i, "embedding": vector} for i, vector in enumerate(encode(texts))]
 
 
 def ok(data: list[dict[str, Any]]) -> Reply:
@@ -39,8 +44,9 @@ class EmbeddingServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self) -> None:
+    def __init__(self, encode: Encoder = embed_all) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
+        self.encode = encode
         self.fault: Fault | None = None
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
@@ -69,7 +75,7 @@ class _Handler(BaseHTTPRequestHandler):
         if reply == (0, b""):  # the process died
             self.close_connection = True
             return
-        status, body = reply or ok(rows(request["input"]))
+        status, body = reply or ok(rows(request["input"], self.server.encode))
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
@@ -81,9 +87,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def running() -> Iterator[EmbeddingServer]:
+def running(encode: Encoder = embed_all) -> Iterator[EmbeddingServer]:
     """Run a server for as long as the block lasts."""
-    server = EmbeddingServer()
+    server = EmbeddingServer(encode)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:

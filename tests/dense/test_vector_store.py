@@ -16,7 +16,13 @@ from llama_index.core.embeddings import MockEmbedding
 from llama_index.core.ingestion import DocstoreStrategy, IngestionPipeline
 from llama_index.core.schema import Document, NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
-from llama_index.core.vector_stores import FilterOperator, MetadataFilter, MetadataFilters, VectorStoreQuery
+from llama_index.core.vector_stores import (
+    FilterCondition,
+    FilterOperator,
+    MetadataFilter,
+    MetadataFilters,
+    VectorStoreQuery,
+)
 
 from llama_index_codeindex.engine.errors import (
     EmbeddingMismatch,
@@ -24,6 +30,7 @@ from llama_index_codeindex.engine.errors import (
     IndexDamaged,
     InvalidArgument,
 )
+from llama_index_codeindex.metadata_filters import MetadataColumns, matches
 from llama_index_codeindex.vector_stores import CodeFaissVectorStore
 
 WIDTH = 4
@@ -94,6 +101,64 @@ def test_filters_hold_before_the_best_are_chosen() -> None:
     assert set(ids(store, [1, 0], 5, filters=big)) == {"near48", "near49", "far"}
     assert ids(store, [1, 0], 5, node_ids=["far", "near3"]) == ["near3", "far"]
     assert ids(store, [1, 0], 5, filters=MetadataFilters(filters=[MetadataFilter(key="language", value="c")])) == []
+
+
+VALUES = st.sampled_from([None, "a", "b", "ab", "", 0, 1, 1.0, True, False, ["a"], ["a", "b"], {"a": 1}])
+CONDITIONS = st.one_of(
+    st.builds(
+        MetadataFilter,
+        key=st.sampled_from("kl"),
+        value=st.sampled_from(["a", "b", 1, 1.0, 7]),
+        operator=st.sampled_from(
+            [FilterOperator(x) for x in ("==", "!=", "contains", "text_match", "text_match_insensitive", "is_empty")]
+        ),
+    ),
+    st.builds(
+        MetadataFilter,
+        key=st.sampled_from("kl"),
+        value=st.lists(st.sampled_from(["a", "b", "ab"]), max_size=2) | st.just([1, 2]),
+        operator=st.sampled_from([FilterOperator(x) for x in ("in", "nin", "any", "all")]),
+    ),
+)
+FILTERS = st.recursive(
+    CONDITIONS,
+    lambda inner: st.builds(
+        MetadataFilters, filters=st.lists(inner, max_size=3), condition=st.sampled_from(list(FilterCondition))
+    ),
+    max_leaves=5,
+)
+
+
+CHANGES = st.lists(
+    st.tuples(st.integers(0, 6), st.none() | st.fixed_dictionaries({}, optional={"k": VALUES, "l": VALUES})),
+    max_size=25,
+)
+
+
+@given(CHANGES, st.lists(FILTERS, min_size=1, max_size=3))
+@settings(deadline=None, derandomize=True, max_examples=150)
+def test_a_filter_by_values_passes_what_it_passes_node_by_node(
+    changes: list[tuple[int, dict[str, Any] | None]], filters: list[MetadataFilters | MetadataFilter]
+) -> None:
+    nodes: dict[int, dict[str, Any]] = {}
+    columns = MetadataColumns(nodes)
+    for number, metadata in changes:
+        if number in nodes:
+            columns.removed(number, nodes.pop(number))
+        if metadata is not None:
+            nodes[number] = metadata
+            columns.added(number)
+        for part in filters:
+            assert columns.passing(part) == {n for n, held in nodes.items() if matches(part, held)}
+
+
+def test_a_filter_on_many_nodes_looks_at_few_or_many() -> None:
+    store = CodeFaissVectorStore(dimension=2)
+    store.add([node(f"n{i}", [1, i], part=str(i % 3), one=str(i)) for i in range(1000)])
+    store.delete_nodes([f"n{i}" for i in range(0, 1000, 2)])
+    for key, value, count in (("part", "1", 167), ("one", "7", 1), ("one", "8", 0)):
+        only = MetadataFilters(filters=[MetadataFilter(key=key, value=value)])
+        assert len(ids(store, [0, 1], 999, filters=only)) == len(store.get_nodes(filters=only)) == count
 
 
 def test_what_does_not_fit_is_refused_whole() -> None:
