@@ -14,7 +14,7 @@ from llama_index.core.schema import BaseNode, Document, MetadataMode, NodeRelati
 from llama_index.core.utils import get_tokenizer, get_tqdm_iterable
 
 from llama_index_codeindex.engine.model import Chunk, Outline
-from llama_index_codeindex.engine.store.outlines import chunk_ids, text_hash
+from llama_index_codeindex.engine.store.contents import chunk_ids, text_hash
 from llama_index_codeindex.engine.syntax.chunking import MAX_CHARS
 from llama_index_codeindex.engine.syntax.languages import BY_NAME
 from llama_index_codeindex.engine.syntax.outline import SYNTAX_VERSION, outline

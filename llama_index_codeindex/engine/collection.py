@@ -12,7 +12,8 @@ from llama_index_codeindex.engine.model import Chunk, Mode, Outline, SearchResul
 from llama_index_codeindex.engine.search.filters import Filters
 from llama_index_codeindex.engine.search.searcher import Searcher
 from llama_index_codeindex.engine.search.texts import KeptTexts
-from llama_index_codeindex.engine.store.builder import Embedder, add_outline, embedded_text, path_key, text_hash
+from llama_index_codeindex.engine.store.builder import Embedder, embedded_text, path_key, text_hash
+from llama_index_codeindex.engine.store.contents import content_of
 from llama_index_codeindex.engine.store.store import Store
 from llama_index_codeindex.engine.store.vectors import Vector, unit
 
@@ -56,7 +57,7 @@ class Collection:
                 found = Outline(
                     pieces[members[0]].language, chunks, tuple(_symbols([pieces[position] for position in members]))
                 )
-                for row, position in zip(add_outline(self.store, file_id, path, found), members, strict=True):
+                for row, position in zip(self.store.add_content(file_id, content_of(path, found)), members, strict=True):
                     self.positions[row] = position
                     texts[row] = pieces[position].chunk.text
             if embedder is not None:

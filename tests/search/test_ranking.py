@@ -11,7 +11,7 @@ from llama_index_codeindex.engine.search.fusion import RRF_K, reciprocal_rank_fu
 from llama_index_codeindex.engine.search.path_words import match_paths
 from llama_index_codeindex.engine.search.ranking import WEIGHTS, bm25, inverse_document_frequency
 from llama_index_codeindex.engine.store.bags import frequencies, pack_bag
-from llama_index_codeindex.engine.syntax.words import count_terms, term_hash
+from llama_index_codeindex.engine.syntax.words import term_hash, words
 from tests.search.helpers import ask, places, retriever
 
 
@@ -36,8 +36,9 @@ def test_idf_is_never_negative() -> None:
 
 
 def test_bags_count_what_the_text_holds() -> None:
-    bags = [pack_bag(count_terms("alpha beta alpha")), pack_bag(count_terms("gamma"))]
-    found = frequencies(bags, [term_hash("alpha"), term_hash("gamma"), term_hash("none")])
+    (length, bag), (_, other) = pack_bag(words("alpha beta alpha")), pack_bag(words("gamma"))
+    assert length == 3
+    found = frequencies([bag, other], [term_hash("alpha"), term_hash("gamma"), term_hash("none")])
     assert found.tolist() == [[2, 0, 0], [0, 1, 0]]
 
 

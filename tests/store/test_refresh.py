@@ -9,6 +9,7 @@ import pytest
 
 from llama_index_codeindex.engine.codebase import Codebase
 from llama_index_codeindex.engine.files.walk import WalkOptions
+from llama_index_codeindex.engine.model import Gap
 from llama_index_codeindex.engine.store import builder as builder_module
 from llama_index_codeindex.engine.store.builder import BuildOptions, Progress
 from tests.store.conftest import Open
@@ -35,13 +36,15 @@ def root(tmp_path: Path) -> Path:
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The paths that are parsed from now on."""
     seen: list[str] = []
-    outline = vars(builder_module)["outline"]
+    parse_file = vars(builder_module)["parse_file"]
 
-    def noting(path: str, *arguments: object) -> object:
-        seen.append(path)
-        return outline(path, *arguments)
+    def noting(read: object, path: str, *arguments: object) -> object:
+        found = parse_file(read, path, *arguments)
+        if not isinstance(found, Gap):
+            seen.append(path)
+        return found
 
-    monkeypatch.setattr(builder_module, "outline", noting)
+    monkeypatch.setattr(builder_module, "parse_file", noting)
     return seen
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
 import numpy as np
 import numpy.typing as npt
 
-from llama_index_codeindex.engine.syntax.words import count_terms, term_hash
+from llama_index_codeindex.engine.syntax.words import hashes_of, words
 
 _ENTRY = np.dtype([("term", "<u4"), ("count", "<u2")])
 
@@ -37,25 +36,20 @@ def path_words(path: str) -> str:
     return stem
 
 
-def chunk_terms(text: str, path: str, scope: str, symbol: str) -> Counter[str]:
-    """Return the counted terms of a chunk: its text, its file's name, and the names that enclose it."""
-    counted = count_terms(text)
-    for term, count in count_terms(re.sub(r"[-.]", " ", path_words(path))).items():
-        counted[term] += STEM_COUNT * count
-    for term, count in count_terms(f"{scope} {symbol}").items():
-        counted[term] += SCOPE_COUNT * count
-    return counted
+def chunk_words(text: str, path: str, scope: str, symbol: str) -> list[str]:
+    """Return the words of a chunk: its text, its file's name, and the names that enclose it, as often as they count."""
+    name = words(re.sub(r"[-.]", " ", path_words(path)))
+    return words(text) + STEM_COUNT * name + SCOPE_COUNT * words(f"{scope} {symbol}")
 
 
-def pack_bag(counted: Counter[str]) -> bytes:
-    """Return a bag in its stored form."""
-    hashed: Counter[int] = Counter()
-    for term, count in counted.items():
-        hashed[term_hash(term)] += count
-    bag = np.empty(len(hashed), _ENTRY)
-    bag["term"] = list(hashed)
-    bag["count"] = np.minimum(list(hashed.values()), 0xFFFF)
-    return bag.tobytes()
+def pack_bag(found: Iterable[str]) -> tuple[int, bytes]:
+    """Return how many terms some words have, and the bag of those terms in its stored form."""
+    hashes = np.frombuffer(b"".join(map(hashes_of, found)), "<u4")
+    distinct, counts = np.unique(hashes, return_counts=True)
+    bag = np.empty(len(distinct), _ENTRY)
+    bag["term"] = distinct
+    bag["count"] = np.minimum(counts, 0xFFFF)
+    return len(hashes), bag.tobytes()
 
 
 def frequencies(bags: Sequence[bytes], hashes: Sequence[int]) -> npt.NDArray[np.float32]:

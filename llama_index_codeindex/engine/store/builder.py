@@ -7,7 +7,8 @@ import json
 import sqlite3
 import time
 import uuid
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -16,6 +17,14 @@ from llama_index_codeindex.engine.errors import CodeIndexError, IndexBusy, Index
 from llama_index_codeindex.engine.files.categories import categorise
 from llama_index_codeindex.engine.model import Gap, Source, count_gaps
 from llama_index_codeindex.engine.store.catalog import FileRow
+from llama_index_codeindex.engine.store.contents import (
+    Parsed,
+    chunk_ids,
+    embedded_text,
+    parse_file,
+    path_key,
+    text_hash,
+)
 from llama_index_codeindex.engine.store.embedding import SMALL, Embedding
 from llama_index_codeindex.engine.store.locking import writer_lock
 from llama_index_codeindex.engine.store.options import (
@@ -25,11 +34,9 @@ from llama_index_codeindex.engine.store.options import (
     ProgressCallback,
     RefreshReport,
 )
-from llama_index_codeindex.engine.store.outlines import add_outline, chunk_ids, embedded_text, path_key, text_hash
 from llama_index_codeindex.engine.store.store import Store
 from llama_index_codeindex.engine.store.tree import DiskTree, Entry, Tree, let_settle
-from llama_index_codeindex.engine.syntax.chunking import split_lines
-from llama_index_codeindex.engine.syntax.outline import outline
+from llama_index_codeindex.engine.store.workers import Workers, suitable_workers
 
 __all__ = [
     "BuildOptions",
@@ -38,7 +45,6 @@ __all__ = [
     "Progress",
     "ProgressCallback",
     "RefreshReport",
-    "add_outline",
     "chunk_ids",
     "embedded_text",
     "path_key",
@@ -302,21 +308,31 @@ class Builder:
         added = changed = 0
         removed = len(survey.removed)
         self._remove(survey.removed, survey)
-        for number, (entry, row) in enumerate(survey.read):
-            progress(Progress("parse", number, len(survey.read)))
-            if row is not None:
-                self._remove([row], survey)
-            source = self.tree.read(entry.file.path)
-            if isinstance(source, Gap):
-                survey.gaps.append((source, "" if source.reason in _NOT_KEPT else entry.stamp))
-                removed += row is not None
-                continue
-            changed += row is not None
-            added += row is None
-            self._add(entry, source, survey)
+        with closing(self._parsed([entry.file.path for entry, _ in survey.read])) as parsed:
+            for number, ((entry, row), found) in enumerate(zip(survey.read, parsed, strict=True)):
+                progress(Progress("parse", number, len(survey.read)))
+                if row is not None:
+                    self._remove([row], survey)
+                if isinstance(found, Gap):
+                    survey.gaps.append((found, "" if found.reason in _NOT_KEPT else entry.stamp))
+                    removed += row is not None
+                    continue
+                changed += row is not None
+                added += row is None
+                self._add(entry, found, survey)
         progress(Progress("parse", len(survey.read), len(survey.read)))
         survey.gaps.sort(key=_gap_order)
         return RefreshReport(0, added, changed, removed)
+
+    def _parsed(self, paths: list[str]) -> Generator[Parsed | Gap, None, None]:
+        """Yield what is in each file, from workers where the files are many and on disk."""
+        count = suitable_workers(len(paths)) if self.options.workers is None else self.options.workers
+        if count and isinstance(self.tree, DiskTree):
+            with Workers(self.tree.gate, self.options.max_chars, count) as workers:
+                yield from workers.parse(paths)
+        else:
+            for path in paths:
+                yield parse_file(self.tree.read, path, self.options.max_chars)
 
     def _remove(self, rows: list[FileRow], survey: Survey) -> None:
         if rows:
@@ -324,17 +340,16 @@ class Builder:
                 self.store.lexical.remove_files([row.id for row in rows])
             self.store.catalog.remove_files([row.id for row in rows])
 
-    def _add(self, entry: Entry, source: Source, survey: Survey) -> None:
-        path = entry.file.path
-        found = outline(path, source.text, self.options.max_chars)
-        if found.problem:
-            survey.gaps.append((Gap(path, "unparsed", found.problem), entry.stamp))
+    def _add(self, entry: Entry, found: Parsed, survey: Survey) -> None:
+        path, content = entry.file.path, found.content
+        if content.problem:
+            survey.gaps.append((Gap(path, "unparsed", content.problem), entry.stamp))
         file_id = self.store.catalog.add_file(
-            entry.file, hash=source.content_hash, language=found.language, category=categorise(path),
-            encoding=source.encoding, redactions=source.redactions, structural=found.structural,
-            lines=len(split_lines(source.text)), path_key=path_key(path), stamp=entry.stamp,
+            entry.file, hash=found.hash, language=content.language, category=categorise(path), encoding=found.encoding,
+            redactions=found.redactions, structural=content.structural, lines=content.lines, path_key=path_key(path),
+            stamp=entry.stamp,
         )  # fmt: skip
-        self._chunks += len(add_outline(self.store, file_id, path, found))
+        self._chunks += len(self.store.add_content(file_id, content))
 
 
 def _gap_order(stamped: StampedGap) -> tuple[str, str, str]:

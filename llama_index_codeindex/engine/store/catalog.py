@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from llama_index_codeindex.engine.model import Gap, Reference, SourceFile, Symbol
+from llama_index_codeindex.engine.model import Gap, SourceFile, Symbol
 from llama_index_codeindex.engine.store.connections import Connections
 from llama_index_codeindex.engine.store.rows import (
     SCHEMA,
@@ -19,6 +19,7 @@ from llama_index_codeindex.engine.store.rows import (
     ChunkRow,
     FileRow,
     NewChunk,
+    NewSymbol,
     SymbolRow,
     chunk_key,
     file_key,
@@ -185,34 +186,22 @@ class Catalog:
         rows = [chunk_key(file_id, number) for number in range(len(chunks))]
         self.connection.executemany(
             "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (row, file_id, c.chunk_id, c.ordinal, c.start_line, c.end_line, c.offset, c.length, c.symbol, c.kind,
-                 c.scope, c.context, c.part, c.hash, c.embed_hash, c.terms, c.bag)
-                for row, c in zip(rows, chunks, strict=True)
-            ],
-        )  # fmt: skip
+            [(row, file_id, *chunk) for row, chunk in zip(rows, chunks, strict=True)],
+        )
         return rows
 
-    def add_symbols(self, file_id: int, symbols: Iterable[tuple[Symbol, int]]) -> None:
+    def add_symbols(self, file_id: int, symbols: Iterable[tuple[int, NewSymbol]]) -> None:
         """Insert a file's symbols, each with the row of the chunk that holds its name."""
         self.connection.executemany(
             "INSERT INTO symbols (file_id, chunk, name, name_key, qualified, qualified_key, kind, scope, start_line, "
             "end_line, name_line, signature) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (file_id, row, s.name, s.name.casefold(), s.qualified, symbol_key(s.qualified), s.kind, s.scope,
-                 s.start_line, s.end_line, s.name_line, s.signature)
-                for s, row in symbols
-            ],
-        )  # fmt: skip
+            [(file_id, row, *symbol) for row, symbol in symbols],
+        )
 
-    def add_references(self, file_id: int, references: Iterable[Reference]) -> None:
-        """Insert a file's references, one row per name and kind."""
-        grouped: dict[tuple[str, str], list[int]] = {}
-        for reference in references:
-            grouped.setdefault((reference.name, reference.kind), []).append(reference.line)
+    def add_references(self, file_id: int, references: Iterable[tuple[str, str, str]]) -> None:
+        """Insert a file's references: name, kind, and lines as JSON."""
         self.connection.executemany(
-            "INSERT INTO refs VALUES (?, ?, ?, ?)",
-            [(name, kind, file_id, json.dumps(lines)) for (name, kind), lines in grouped.items()],
+            "INSERT INTO refs VALUES (?, ?, ?, ?)", [(name, kind, file_id, lines) for name, kind, lines in references]
         )
 
     def set_gaps(self, gaps: Iterable[tuple[Gap, str]]) -> None:
@@ -232,7 +221,10 @@ class Catalog:
         return [(Gap(*row[:3]), row[3]) for row in rows]
 
     def update_priors(self) -> None:
-        """Count, for every file, the other files that use a name which this file alone defines."""
+        """Count, for every file, the other files that use a name which this file alone defines.
+
+        Names that are only handed on as values are left out: a word that is also a variable elsewhere is among them.
+        """
         counted = self.connection.execute(
             """
             WITH sole AS (
@@ -240,7 +232,8 @@ class Catalog:
                 WHERE length(name) > 3 GROUP BY name HAVING min(file_id) = max(file_id)
             ), used AS (
                 SELECT sole.file_id AS file_id, count(DISTINCT refs.file_id) AS users
-                FROM sole JOIN refs ON refs.name = sole.name AND refs.file_id <> sole.file_id GROUP BY sole.file_id
+                FROM sole JOIN refs ON refs.name = sole.name AND refs.kind <> 'value' AND refs.file_id <> sole.file_id
+                GROUP BY sole.file_id
             )
             SELECT coalesce(used.users, 0), files.id FROM files LEFT JOIN used ON used.file_id = files.id
             WHERE files.prior <> coalesce(used.users, 0)

@@ -3,26 +3,64 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
-from llama_index_codeindex.engine.model import Chunk, Outline, Symbol
-from llama_index_codeindex.engine.store.bags import chunk_terms, pack_bag
-from llama_index_codeindex.engine.store.lexical import Document
-from llama_index_codeindex.engine.store.rows import NewChunk
-from llama_index_codeindex.engine.store.store import Store
+from llama_index_codeindex.engine.model import Chunk, Gap, Outline, Reference, Source, Symbol
+from llama_index_codeindex.engine.store.bags import chunk_words, pack_bag
+from llama_index_codeindex.engine.store.rows import Content, NewChunk, NewSymbol, symbol_key
+from llama_index_codeindex.engine.syntax.chunking import split_lines
+from llama_index_codeindex.engine.syntax.languages import BY_NAME
+from llama_index_codeindex.engine.syntax.outline import outline
+from llama_index_codeindex.engine.syntax.words import joined_terms
 
 
-def add_outline(store: Store, file_id: int, path: str, found: Outline) -> list[int]:
-    """Store the chunks, symbols and references of one file in catalog and full text; return the chunks' rows."""
-    new_chunks: list[NewChunk] = []
+class Parsed(NamedTuple):
+    """A file that was read and cut: what the gate said of it, and what it brings."""
+
+    hash: str
+    encoding: str
+    redactions: int
+    content: Content
+
+
+def parse_file(read: Callable[[str], Source | Gap], path: str, max_chars: int, problem: str = "") -> Parsed | Gap:
+    """Read and cut one file.
+
+    Args:
+        read: Reads it through the gate.
+        path: The relative path.
+        max_chars: No chunk has more characters.
+        problem: Why the file is not to be parsed, if so; it is cut by lines then.
+    """
+    source = read(path)
+    if isinstance(source, Gap):
+        return source
+    found = outline(path, source.text, max_chars, BY_NAME["text"] if problem else None)
+    if problem:
+        found = replace(found, problem=problem)
+    lines = len(split_lines(source.text))
+    return Parsed(source.content_hash, source.encoding, source.redactions, content_of(path, found, lines))
+
+
+def content_of(path: str, found: Outline, lines: int = 0) -> Content:
+    """Return what a file brings into the store.
+
+    Args:
+        path: The relative path.
+        found: The file's outline.
+        lines: How many lines the file has.
+    """
+    chunks: list[NewChunk] = []
     bodies: list[str] = []
-    identities = chunk_ids(path, found.chunks)
-    for chunk, identity in zip(found.chunks, identities, strict=True):
-        counted = chunk_terms(chunk.text, path, chunk.scope, chunk.symbol)
-        new_chunks.append(
+    for chunk, identity in zip(found.chunks, chunk_ids(path, found.chunks), strict=True):
+        said = chunk_words(chunk.text, path, chunk.scope, chunk.symbol)
+        count, bag = pack_bag(said)
+        chunks.append(
             NewChunk(
                 chunk_id=identity,
                 ordinal=chunk.ordinal,
@@ -37,22 +75,20 @@ def add_outline(store: Store, file_id: int, path: str, found: Outline) -> list[i
                 part=chunk.part,
                 hash=text_hash(chunk.text),
                 embed_hash=text_hash(embedded_text(chunk.text, chunk.context)),
-                terms=sum(counted.values()),
-                bag=pack_bag(counted),
+                terms=count,
+                bag=bag,
             )
         )
-        bodies.append(" ".join(counted.elements()))
-    rows = store.catalog.add_chunks(file_id, new_chunks)
-    placed = list(_place(found.symbols, found.chunks, rows))
-    store.catalog.add_symbols(file_id, [(_without_value(symbol), row) for symbol, row in placed])
-    store.catalog.add_references(file_id, found.references)
-    kinds: dict[int, set[str]] = {row: {chunk.kind} for row, chunk in zip(rows, found.chunks, strict=True)}
-    for symbol, row in placed:
-        if row in kinds:
-            kinds[row].add(symbol.kind)
-    documents: list[Document] = [(row, file_id, kinds[row], body) for row, body in zip(rows, bodies, strict=True)]
-    store.lexical.add(documents)
-    return rows
+        bodies.append(" ".join(map(joined_terms, said)))
+    kinds = [{chunk.kind} for chunk in found.chunks]
+    symbols: list[tuple[int, NewSymbol]] = []
+    for symbol, number in _place(found.symbols, found.chunks):
+        symbols.append((number, _new_symbol(symbol)))
+        if number >= 0:
+            kinds[number].add(symbol.kind)
+    documents = [(sorted(of_chunk), body) for of_chunk, body in zip(kinds, bodies, strict=True)]
+    references = _grouped(found.references)
+    return Content(found.language, found.structural, found.problem, lines, chunks, documents, symbols, references)
 
 
 # A constant's declaration line holds its value, which is content and stays in the file.
@@ -60,20 +96,38 @@ _VALUE = re.compile(r"\s*:?=(?![=>]).*", re.DOTALL)
 _VALUED = frozenset(("constant", "field", "property", "variable"))
 
 
-def _without_value(symbol: Symbol) -> Symbol:
-    if symbol.kind not in _VALUED:
-        return symbol
-    return replace(symbol, signature=_VALUE.sub("", symbol.signature, count=1))
+def _new_symbol(symbol: Symbol) -> NewSymbol:
+    valued = symbol.kind in _VALUED
+    return NewSymbol(
+        name=symbol.name,
+        name_key=symbol.name.casefold(),
+        qualified=symbol.qualified,
+        qualified_key=symbol_key(symbol.qualified),
+        kind=symbol.kind,
+        scope=symbol.scope,
+        start_line=symbol.start_line,
+        end_line=symbol.end_line,
+        name_line=symbol.name_line,
+        signature=_VALUE.sub("", symbol.signature, count=1) if valued else symbol.signature,
+    )
 
 
-def _place(symbols: Iterable[Symbol], chunks: tuple[Chunk, ...], rows: list[int]) -> Iterator[tuple[Symbol, int]]:
-    """Pair each symbol with the row of the chunk that holds its name."""
+def _place(symbols: Iterable[Symbol], chunks: Sequence[Chunk]) -> Iterator[tuple[Symbol, int]]:
+    """Pair each symbol with the number of the chunk that holds its name, or -1."""
     by_line: dict[int, int] = {}
-    for chunk, row in zip(chunks, rows, strict=True):
+    for number, chunk in enumerate(chunks):
         for line in range(chunk.start_line, chunk.end_line + 1):
-            by_line.setdefault(line, row)
+            by_line.setdefault(line, number)
     for symbol in symbols:
-        yield symbol, by_line.get(symbol.name_line, by_line.get(symbol.start_line, 0))
+        yield symbol, by_line.get(symbol.name_line, by_line.get(symbol.start_line, -1))
+
+
+def _grouped(references: Iterable[Reference]) -> list[tuple[str, str, str]]:
+    """Return references with one row per name and kind, the lines as JSON."""
+    lines: dict[tuple[str, str], list[int]] = {}
+    for reference in references:
+        lines.setdefault((reference.name, reference.kind), []).append(reference.line)
+    return [(name, kind, json.dumps(found)) for (name, kind), found in lines.items()]
 
 
 def chunk_ids(path: str, chunks: Iterable[Chunk]) -> list[str]:

@@ -6,8 +6,8 @@ import uuid
 
 from llama_index_codeindex.engine.errors import EmbeddingError
 from llama_index_codeindex.engine.model import Source
+from llama_index_codeindex.engine.store.contents import embedded_text, text_hash
 from llama_index_codeindex.engine.store.options import Embedder, Progress, ProgressCallback
-from llama_index_codeindex.engine.store.outlines import embedded_text, text_hash
 from llama_index_codeindex.engine.store.store import Store
 from llama_index_codeindex.engine.store.tree import Tree
 from llama_index_codeindex.engine.store.vectors import unit

@@ -94,7 +94,7 @@ class LexicalIndex:
                 document = tantivy.Document()
                 document.add_integer("row", row)
                 document.add_integer("file", file_id)
-                for kind in sorted(kinds):
+                for kind in kinds:
                     document.add_text("kind", kind)
                 document.add_text("body", body)
                 writer.add_document(document)

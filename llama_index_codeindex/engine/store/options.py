@@ -53,10 +53,17 @@ ProgressCallback = Callable[[Progress], None]
 
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
-    """What shapes an index."""
+    """What shapes an index, and how it is made.
+
+    Args:
+        walk: What the walk admits.
+        max_chars: No chunk has more characters.
+        workers: Processes that parse beside this one; None for what files and cores are worth, 0 for none.
+    """
 
     walk: WalkOptions = field(default_factory=WalkOptions)
     max_chars: int = MAX_CHARS
+    workers: int | None = None
 
     def fingerprint(self) -> str:
         """Return what decides whether stored chunks are those that this code would make now."""

@@ -154,9 +154,8 @@ class Candidate(NamedTuple):
     bag: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class NewChunk:
-    """A chunk to store."""
+class NewChunk(NamedTuple):
+    """A chunk to store, in the order of its table's columns."""
 
     chunk_id: str
     ordinal: int
@@ -173,6 +172,34 @@ class NewChunk:
     embed_hash: str
     terms: int
     bag: bytes
+
+
+class NewSymbol(NamedTuple):
+    """A definition to store, in the order of its table's columns."""
+
+    name: str
+    name_key: str
+    qualified: str
+    qualified_key: str
+    kind: str
+    scope: str
+    start_line: int
+    end_line: int
+    name_line: int
+    signature: str
+
+
+class Content(NamedTuple):
+    """What one file brings into the store. Plain tuples, which go from process to process at little cost."""
+
+    language: str
+    structural: bool
+    problem: str  # why the file was not parsed
+    lines: int
+    chunks: list[NewChunk]
+    documents: list[tuple[list[str], str]]  # of each chunk: the kinds of its definitions, and its terms
+    symbols: list[tuple[int, NewSymbol]]  # each with the number of the chunk that holds its name, or -1
+    references: list[tuple[str, str, str]]  # name, kind, and the lines as JSON
 
 
 @dataclass(frozen=True, slots=True)

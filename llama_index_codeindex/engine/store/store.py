@@ -20,6 +20,7 @@ from llama_index_codeindex.engine.store.catalog import Catalog
 from llama_index_codeindex.engine.store.lexical import LexicalIndex, LexicalSnapshot, derive, sum_files
 from llama_index_codeindex.engine.store.location import Layout
 from llama_index_codeindex.engine.store.locking import writer_lock
+from llama_index_codeindex.engine.store.rows import Content
 from llama_index_codeindex.engine.store.vectors import VectorMatrix
 
 # A reader whose full text was swept away by a writer meanwhile looks again; two generations are always kept.
@@ -219,6 +220,16 @@ class Store:
                 self._base = self.layout.lexical / name
         if damaged:
             self._note_repair("lexical_rebuilt")
+
+    def add_content(self, file_id: int, content: Content) -> list[int]:
+        """Add what one file brings to catalog and full text; return the chunks' rows."""
+        rows = self.catalog.add_chunks(file_id, content.chunks)
+        symbols = [(rows[number] if number >= 0 else 0, symbol) for number, symbol in content.symbols]
+        self.catalog.add_symbols(file_id, symbols)
+        self.catalog.add_references(file_id, content.references)
+        documents = zip(rows, content.documents, strict=True)
+        self.lexical.add((row, file_id, kinds, body) for row, (kinds, body) in documents)
+        return rows
 
     def finish(self, meta: dict[str, str]) -> dict[str, str]:
         """Commit the full text, and return what the catalog is to say of it."""
