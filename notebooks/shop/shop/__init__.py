@@ -1,0 +1,1 @@
+"""A small shop: orders, prices, stock, payments and refunds."""

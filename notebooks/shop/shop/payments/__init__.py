@@ -1,0 +1,1 @@
+"""How money comes in, and how it goes back."""
