@@ -13,6 +13,7 @@ from io import TextIOWrapper
 from typing import Any
 
 from llama_index_codeindex import __version__
+from llama_index_codeindex.completion import SHELLS, script
 from llama_index_codeindex.engine.codebase import Codebase
 from llama_index_codeindex.engine.context.fence import inert, visible
 from llama_index_codeindex.engine.context.windows import best_window
@@ -37,16 +38,26 @@ from llama_index_codeindex.engine.watch import DEBOUNCE
 
 FOUND, NOTHING, FAILED, INTERRUPTED = 0, 1, 2, 130
 
-_EXAMPLES = """\
-examples:
-  codeindex search . "how are retries decided"
-  codeindex search . UserService --json
-  codeindex search . "lang:python path:src/ open connection" --top-k 10
-  codeindex pack . "where is the cache invalidated"
-  codeindex refs . UserService.save --callers --depth 3
-  codeindex map . --query "how are retries decided"
-  codeindex status . --gaps
-"""
+_EXAMPLES = {
+    "index": [".", "~/src/project --embed local"],
+    "status": [".", ". --gaps", ". --json"],
+    "search": [
+        '. "how are retries decided"',
+        ". UserService --json",
+        '. "lang:python path:src/ open connection" --top-k 10',
+        ". cache --under src/store --language rust",
+    ],
+    "pack": ['. "where is the cache invalidated"', '. "where is the cache invalidated" --top-k 3'],
+    "facts": [".", ". --ecosystem npm --json"],
+    "symbol": [". UserService.save", ". src/users.py#UserService.save"],
+    "refs": [". UserService.save", ". UserService.save --callers --depth 3"],
+    "map": [". --budget 4000", '. --query "how are retries decided"', ". --svg map.svg"],
+    "watch": [".", ". --debounce 2"],
+    "clear": ["."],
+    "mcp": ["/path/to/repository"],
+    "completion": ["bash > ~/.local/share/bash-completion/completions/codeindex", "fish | source"],
+}
+_SHOWN_IN_GENERAL = ("search", "pack", "refs", "map", "status")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -56,23 +67,34 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # names of any script on any terminal
     arguments = _parser().parse_args(argv)
     try:
-        return int(arguments.run(arguments))
+        code = int(arguments.run(arguments))
+        sys.stdout.flush()  # here, where what goes wrong with it is still told
+        return code
     except CodeIndexError as error:
         _print_error(error, as_json=arguments.json)
         return FAILED
     except BrokenPipeError:
         # The reader went away; keep the interpreter from complaining about it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return FOUND
+    except OSError as error:
+        _drop_output()
+        print(f"OUTPUT_FAILED: The answer cannot be written: {error.strerror}.", file=sys.stderr)
+        return FAILED
     except KeyboardInterrupt:
         print("interrupted; the last generation is kept", file=sys.stderr)
         return INTERRUPTED
 
 
+def _drop_output() -> None:
+    """Send what is still to be written nowhere, so that the interpreter does not try again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="codeindex", description="Search a code base by question, symbol or path.", epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        prog="codeindex", description="Search a code base by question, symbol or path.",
+        epilog=_examples(*_SHOWN_IN_GENERAL), formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     parser.add_argument("--version", action="version", version=f"codeindex {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
@@ -119,19 +141,31 @@ def _parser() -> argparse.ArgumentParser:
     _command(
         commands, "mcp", _mcp, "serve the tools to agents over the Model Context Protocol, on standard input and output"
     )
+    completion = commands.add_parser(
+        "completion", help="print a completion script for a shell", epilog=_examples("completion"),
+        description="Print a completion script for a shell.", formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    completion.add_argument("shell", choices=SHELLS, metavar="SHELL", help="bash, zsh or fish")
+    completion.set_defaults(run=_completion, json=False)
     return parser
 
 
 def _command(commands: Any, name: str, run: Any, text: str) -> argparse.ArgumentParser:
     command: argparse.ArgumentParser = commands.add_parser(
-        name, help=text, description=text[0].upper() + text[1:] + "."
-    )
+        name, help=text, description=text[0].upper() + text[1:] + ".", epilog=_examples(name),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
     command.add_argument("root", metavar="ROOT", help="the folder of the code base")
     command.add_argument("--cache-dir", help="where indexes are kept (default: the user's cache folder)")
     command.add_argument("--json", action="store_true", help="print JSON")
     command.add_argument("--embed", default="none", help="none: words alone (default); local: the packaged model, too")
     command.set_defaults(run=run, allow_broad_root=False)
     return command
+
+
+def _examples(*commands: str) -> str:
+    """Return examples of commands, as the end of a help text."""
+    return "\n".join(["examples:", *(f"  codeindex {name} {rest}" for name in commands for rest in _EXAMPLES[name])])
 
 
 def _as_text(argument: str) -> str:
@@ -343,6 +377,11 @@ def _clear(arguments: argparse.Namespace) -> int:
     return FOUND
 
 
+def _completion(arguments: argparse.Namespace) -> int:
+    sys.stdout.write(script(_parser(), arguments.shell))
+    return FOUND
+
+
 def _mcp(arguments: argparse.Namespace) -> int:
     from llama_index_codeindex.mcp_server import serve  # its SDK is an extra
 
@@ -392,7 +431,7 @@ def _print_hits(result: SearchResult, wanted: Sequence[str]) -> None:
 
 
 def _bold(text: str) -> str:
-    use = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    use = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return f"\033[1m{text}\033[0m" if use else text
 
 

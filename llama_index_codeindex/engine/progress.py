@@ -31,7 +31,10 @@ class ProgressBar:
             self._stage = progress.stage
             if progress.total > 1 and progress.stage != "scan":
                 unit = " files" if progress.stage == "parse" else " texts"
-                self._bar = tqdm(total=progress.total, desc=self._WORDS[progress.stage], unit=unit, leave=False)
+                # On terminals alone, and only when there is something to wait for.
+                self._bar = tqdm(
+                    total=progress.total, desc=self._WORDS[progress.stage], unit=unit, leave=False, disable=None, delay=0.5
+                )  # fmt: skip
         if self._bar is not None:
             self._bar.update(progress.done - self._bar.n)
 
