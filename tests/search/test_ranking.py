@@ -10,7 +10,7 @@ import pytest
 from llama_index_codeindex.engine.search.fusion import RRF_K, reciprocal_rank_fusion
 from llama_index_codeindex.engine.search.path_words import match_paths
 from llama_index_codeindex.engine.search.ranking import WEIGHTS, bm25, inverse_document_frequency
-from llama_index_codeindex.engine.store.bags import frequencies, pack_bag
+from llama_index_codeindex.engine.store.bags import frequencies, pack_bags
 from llama_index_codeindex.engine.syntax.words import term_hash, words
 from tests.search.helpers import ask, places, retriever
 
@@ -36,9 +36,9 @@ def test_idf_is_never_negative() -> None:
 
 
 def test_bags_count_what_the_text_holds() -> None:
-    (length, bag), (_, other) = pack_bag(words("alpha beta alpha")), pack_bag(words("gamma"))
-    assert length == 3
-    found = frequencies([bag, other], [term_hash("alpha"), term_hash("gamma"), term_hash("none")])
+    bags = pack_bags([words("alpha beta alpha"), [], words("gamma")])
+    assert [(bag.terms, bag.text) for bag in bags] == [(3, "alpha beta alpha"), (0, ""), (1, "gamma")]
+    found = frequencies([bags[0].packed, bags[2].packed], [term_hash("alpha"), term_hash("gamma"), term_hash("none")])
     assert found.tolist() == [[2, 0, 0], [0, 1, 0]]
 
 

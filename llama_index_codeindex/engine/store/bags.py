@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Sequence
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from llama_index_codeindex.engine.syntax.words import hashes_of, words
+from llama_index_codeindex.engine.syntax.words import KnownWords, words
 
+_local = threading.local()  # the words of one thread
 _ENTRY = np.dtype([("term", "<u4"), ("count", "<u2")])
 
 # BM25 over code. Chunks are cut to one subject, so repetition goes on counting (k1 1.2 with b 0.75 costs 0.005 NDCG@10), and
@@ -42,14 +45,42 @@ def chunk_words(text: str, path: str, scope: str, symbol: str) -> list[str]:
     return words(text) + STEM_COUNT * name + SCOPE_COUNT * words(f"{scope} {symbol}")
 
 
-def pack_bag(found: Iterable[str]) -> tuple[int, bytes]:
-    """Return how many terms some words have, and the bag of those terms in its stored form."""
-    hashes = np.frombuffer(b"".join(map(hashes_of, found)), "<u4")
-    distinct, counts = np.unique(hashes, return_counts=True)
-    bag = np.empty(len(distinct), _ENTRY)
-    bag["term"] = distinct
-    bag["count"] = np.minimum(counts, 0xFFFF)
-    return len(hashes), bag.tobytes()
+class Bag(NamedTuple):
+    """The terms of a chunk: how many, as stored, and as text."""
+
+    terms: int
+    packed: bytes
+    text: str
+
+
+def pack_bags(texts: Sequence[Sequence[str]]) -> list[Bag]:
+    """Return the bag of each of some texts, given by their words; a file's chunks together, which costs a third."""
+    known = _known_words()
+    entries = [[known[word] for word in text] for text in texts]
+    hashes = [b"".join([entry[0] for entry in text]) for text in entries]
+    sizes = [len(packed) // 4 for packed in hashes]
+    # One sort for all: the number of the text in the upper half, the term in the lower.
+    keys = np.repeat(np.arange(len(texts), dtype=np.uint64) << np.uint64(32), sizes)
+    keys |= np.frombuffer(b"".join(hashes), "<u4")
+    keys.sort()
+    starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1]))) if len(keys) else np.empty(0, np.int64)
+    bags = np.empty(len(starts), _ENTRY)
+    bags["term"] = keys[starts] & np.uint64(0xFFFFFFFF)
+    bags["count"] = np.minimum(np.diff(starts, append=len(keys)), 0xFFFF)
+    ends = np.searchsorted(keys[starts] >> np.uint64(32), np.arange(len(texts)), side="right").tolist()
+    packed = bags.tobytes()
+    width = _ENTRY.itemsize
+    return [
+        Bag(size, packed[start * width : end * width], " ".join([entry[1] for entry in text]))
+        for size, start, end, text in zip(sizes, [0, *ends], ends, entries, strict=False)
+    ]
+
+
+def _known_words() -> KnownWords:
+    known: KnownWords | None = getattr(_local, "words", None)
+    if known is None:
+        known = _local.words = KnownWords()
+    return known
 
 
 def frequencies(bags: Sequence[bytes], hashes: Sequence[int]) -> npt.NDArray[np.float32]:

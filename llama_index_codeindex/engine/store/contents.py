@@ -11,12 +11,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from llama_index_codeindex.engine.model import Chunk, Gap, Outline, Reference, Source, Symbol
-from llama_index_codeindex.engine.store.bags import chunk_words, pack_bag
+from llama_index_codeindex.engine.store.bags import chunk_words, pack_bags
 from llama_index_codeindex.engine.store.rows import Content, NewChunk, NewSymbol, symbol_key
 from llama_index_codeindex.engine.syntax.chunking import split_lines
 from llama_index_codeindex.engine.syntax.languages import BY_NAME
 from llama_index_codeindex.engine.syntax.outline import outline
-from llama_index_codeindex.engine.syntax.words import joined_terms
 
 
 class Parsed(NamedTuple):
@@ -56,10 +55,9 @@ def content_of(path: str, found: Outline, lines: int = 0) -> Content:
         lines: How many lines the file has.
     """
     chunks: list[NewChunk] = []
-    bodies: list[str] = []
-    for chunk, identity in zip(found.chunks, chunk_ids(path, found.chunks), strict=True):
-        said = chunk_words(chunk.text, path, chunk.scope, chunk.symbol)
-        count, bag = pack_bag(said)
+    bags = pack_bags([chunk_words(chunk.text, path, chunk.scope, chunk.symbol) for chunk in found.chunks])
+    for chunk, bag, identity in zip(found.chunks, bags, chunk_ids(path, found.chunks), strict=True):
+        own_hash = text_hash(chunk.text)
         chunks.append(
             NewChunk(
                 chunk_id=identity,
@@ -73,20 +71,19 @@ def content_of(path: str, found: Outline, lines: int = 0) -> Content:
                 scope=chunk.scope,
                 context=chunk.context,
                 part=chunk.part,
-                hash=text_hash(chunk.text),
-                embed_hash=text_hash(embedded_text(chunk.text, chunk.context)),
-                terms=count,
-                bag=bag,
+                hash=own_hash,
+                embed_hash=text_hash(embedded_text(chunk.text, chunk.context)) if chunk.context else own_hash,
+                terms=bag.terms,
+                bag=bag.packed,
             )
         )
-        bodies.append(" ".join(map(joined_terms, said)))
     kinds = [{chunk.kind} for chunk in found.chunks]
     symbols: list[tuple[int, NewSymbol]] = []
     for symbol, number in _place(found.symbols, found.chunks):
         symbols.append((number, _new_symbol(symbol)))
         if number >= 0:
             kinds[number].add(symbol.kind)
-    documents = [(sorted(of_chunk), body) for of_chunk, body in zip(kinds, bodies, strict=True)]
+    documents = [(sorted(of_chunk), bag.text) for of_chunk, bag in zip(kinds, bags, strict=True)]
     references = _grouped(found.references)
     return Content(found.language, found.structural, found.problem, lines, chunks, documents, symbols, references)
 
