@@ -34,6 +34,7 @@ from llama_index_codeindex.engine.store.options import (
     ProgressCallback,
     RefreshReport,
 )
+from llama_index_codeindex.engine.store.priors import Priors
 from llama_index_codeindex.engine.store.store import Store
 from llama_index_codeindex.engine.store.tree import DiskTree, Entry, Tree, let_settle
 from llama_index_codeindex.engine.store.workers import Workers, suitable_workers
@@ -265,7 +266,8 @@ class Builder:
         try:
             with catalog.writing():
                 store.begin(meta, anew=survey.rebuild or not meta.get("stamp"), damaged=survey.anew)
-                counts = self._apply(survey, progress)
+                priors = Priors(catalog.connection)
+                counts = self._apply(survey, progress, priors)
                 is_new = bool(
                     counts.added or counts.changed or counts.removed or survey.differs_in_gaps or survey.rebuild
                     or not meta.get("stamp")
@@ -283,7 +285,7 @@ class Builder:
                         # Embed before the old version goes, where that is quick; the rest follows in batches.
                         counts = replace(counts, embedded=self.embedding.run_inside(progress, SMALL))
                     progress(Progress("publish", 0, 1))
-                    catalog.update_priors()
+                    priors.update()
                     catalog.prune_vectors()
                     facts |= {
                         "generation": str(generation),
@@ -304,22 +306,22 @@ class Builder:
             progress(Progress("publish", 1, 1))
         return replace(counts, generation=generation)
 
-    def _apply(self, survey: Survey, progress: ProgressCallback) -> RefreshReport:
+    def _apply(self, survey: Survey, progress: ProgressCallback, priors: Priors) -> RefreshReport:
         added = changed = 0
         removed = len(survey.removed)
-        self._remove(survey.removed, survey)
+        self._remove(survey.removed, survey, priors)
         with closing(self._parsed([entry.file.path for entry, _ in survey.read])) as parsed:
             for number, ((entry, row), found) in enumerate(zip(survey.read, parsed, strict=True)):
                 progress(Progress("parse", number, len(survey.read)))
                 if row is not None:
-                    self._remove([row], survey)
+                    self._remove([row], survey, priors)
                 if isinstance(found, Gap):
                     survey.gaps.append((found, "" if found.reason in _NOT_KEPT else entry.stamp))
                     removed += row is not None
                     continue
                 changed += row is not None
                 added += row is None
-                self._add(entry, found, survey)
+                priors.note([self._add(entry, found, survey)])
         progress(Progress("parse", len(survey.read), len(survey.read)))
         survey.gaps.sort(key=_gap_order)
         return RefreshReport(0, added, changed, removed)
@@ -334,13 +336,15 @@ class Builder:
             for path in paths:
                 yield parse_file(self.tree.read, path, self.options.max_chars)
 
-    def _remove(self, rows: list[FileRow], survey: Survey) -> None:
+    def _remove(self, rows: list[FileRow], survey: Survey, priors: Priors) -> None:
         if rows:
+            priors.note([row.id for row in rows])
             if not survey.rebuild:
                 self.store.lexical.remove_files([row.id for row in rows])
             self.store.catalog.remove_files([row.id for row in rows])
 
-    def _add(self, entry: Entry, found: Parsed, survey: Survey) -> None:
+    def _add(self, entry: Entry, found: Parsed, survey: Survey) -> int:
+        """Store one file, and return its id."""
         path, content = entry.file.path, found.content
         if content.problem:
             survey.gaps.append((Gap(path, "unparsed", content.problem), entry.stamp))
@@ -350,6 +354,7 @@ class Builder:
             stamp=entry.stamp,
         )  # fmt: skip
         self._chunks += len(self.store.add_content(file_id, content))
+        return file_id
 
 
 def _gap_order(stamped: StampedGap) -> tuple[str, str, str]:

@@ -220,27 +220,6 @@ class Catalog:
         rows = self.connection.execute("SELECT path, reason, detail, stamp FROM gaps ORDER BY path, reason, detail")
         return [(Gap(*row[:3]), row[3]) for row in rows]
 
-    def update_priors(self) -> None:
-        """Count, for every file, the other files that use a name which this file alone defines.
-
-        Names that are only handed on as values are left out: a word that is also a variable elsewhere is among them.
-        """
-        counted = self.connection.execute(
-            """
-            WITH sole AS (
-                SELECT name, min(file_id) AS file_id FROM symbols
-                WHERE length(name) > 3 GROUP BY name HAVING min(file_id) = max(file_id)
-            ), used AS (
-                SELECT sole.file_id AS file_id, count(DISTINCT refs.file_id) AS users
-                FROM sole JOIN refs ON refs.name = sole.name AND refs.kind <> 'value' AND refs.file_id <> sole.file_id
-                GROUP BY sole.file_id
-            )
-            SELECT coalesce(used.users, 0), files.id FROM files LEFT JOIN used ON used.file_id = files.id
-            WHERE files.prior <> coalesce(used.users, 0)
-            """
-        ).fetchall()
-        self.connection.executemany("UPDATE files SET prior = ? WHERE id = ?", counted)
-
     # -- what searching asks -------------------------------------------------------------------------------------------
 
     def candidates(self, rows: Sequence[int]) -> list[Candidate]:

@@ -13,7 +13,7 @@ from typing import Protocol
 from llama_index_codeindex.engine.files.gate import Gate
 from llama_index_codeindex.engine.files.gitrepo import Head, find_repository, read_head
 from llama_index_codeindex.engine.files.jail import native
-from llama_index_codeindex.engine.files.walk import WalkOptions, walk
+from llama_index_codeindex.engine.files.walk import WalkOptions, scan
 from llama_index_codeindex.engine.model import Gap, Source, SourceFile
 from llama_index_codeindex.engine.store.options import Progress, ProgressCallback
 
@@ -76,25 +76,17 @@ class DiskTree:
         """Walk the root."""
         entries: list[Entry] = []
         gaps: list[Gap] = []
-        for found in walk(self.root, self.options):
+        for found in scan(self.root, self.options):
             if isinstance(found, Gap):
                 gaps.append(found)
                 continue
-            entry = self._entry(found)
-            if entry is not None:
-                entries.append(entry)
+            path, status = found
+            file = SourceFile(path, status.st_size, status.st_mtime_ns)
+            entries.append(Entry(file, _stamp(status), _settled_ns(status)))
             if not len(entries) % 1000:
                 progress(Progress("scan", len(entries), 0))
         progress(Progress("scan", len(entries), len(entries)))
         return entries, gaps
-
-    def _entry(self, file: SourceFile) -> Entry | None:
-        """Return a file with its stamp."""
-        try:
-            status = os.lstat(f"{self.root}{os.sep}{native(file.path)}")
-        except OSError:
-            return None  # gone since it was listed
-        return Entry(SourceFile(file.path, status.st_size, status.st_mtime_ns), _stamp(status), _settled_ns(status))
 
     def stamps(self, commit: str = "") -> Callable[[str], str]:  # noqa: ARG002
         """Return what gives, for the time of one query, the stamp of a file as it is now.
