@@ -39,10 +39,14 @@ def path_words(path: str) -> str:
     return stem
 
 
-def chunk_words(text: str, path: str, scope: str, symbol: str) -> list[str]:
-    """Return the words of a chunk: its text, its file's name, and the names that enclose it, as often as they count."""
-    name = words(re.sub(r"[-.]", " ", path_words(path)))
-    return words(text) + STEM_COUNT * name + SCOPE_COUNT * words(f"{scope} {symbol}")
+def name_words(path: str) -> list[str]:
+    """Return the words of a file's name, as often as they count in each of its chunks."""
+    return STEM_COUNT * words(re.sub(r"[-.]", " ", path_words(path)))
+
+
+def chunk_words(text: str, name: list[str], scope: str, symbol: str) -> list[str]:
+    """Return the words of a chunk as often as they count: its text, its file's `name_words`, and what encloses it."""
+    return words(text) + name + SCOPE_COUNT * words(f"{scope} {symbol}")
 
 
 class Bag(NamedTuple):

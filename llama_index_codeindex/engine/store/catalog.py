@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from llama_index_codeindex.engine.model import Gap, SourceFile, Symbol
+from llama_index_codeindex.engine.store import soundness
 from llama_index_codeindex.engine.store.connections import Connections
 from llama_index_codeindex.engine.store.rows import (
     SCHEMA,
@@ -30,6 +31,8 @@ __all__ = ["SCHEMA_VERSION", "Candidate", "Catalog", "ChunkRow", "FileRow", "New
 
 # SQLite's oldest limit on parameters of one statement is 999.
 _BATCH = 900
+# With SQLite's 2 MB, building an index of 50 MB writes and reads most pages several times.
+_WRITER_CACHE_KB = 32_768
 # Vectors that no chunk refers to any more are kept until they are more than the others and this many: switching back to
 # a branch, undoing an edit or trying another model then embeds nothing again.
 _SPARE_VECTORS = 5_000
@@ -57,6 +60,7 @@ class Catalog:
     """
 
     def __init__(self, path: Path | None) -> None:
+        self._path = path
         self._connections = Connections(path)
         self._lock = threading.RLock()  # one transaction at a time where all threads share the connection
 
@@ -97,6 +101,7 @@ class Catalog:
     def writing(self) -> Iterator[None]:
         """Publish everything inside at once, or nothing of it."""
         with self._lock, self._connections.reserve() as connection:
+            connection.execute(f"PRAGMA cache_size = -{_WRITER_CACHE_KB}")
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -105,6 +110,8 @@ class Catalog:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
+            finally:
+                connection.execute("PRAGMA cache_size = -2000")  # SQLite's own default
 
     # -- the whole -----------------------------------------------------------------------------------------------------
 
@@ -122,14 +129,23 @@ class Catalog:
         return not self.connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone()
 
     def is_sound(self) -> bool:
-        """Say whether the file is a catalog of this version without visible damage."""
+        """Say whether the file is a catalog of this version without visible damage.
+
+        What was checked and is unchanged is not checked again; what a check would miss shows when it is read.
+        """
+        state = soundness.state_of(self._path) if self._path is not None else ""  # before opening it may change it
         try:
             with self.reading():
                 if self.is_empty():
                     return not self.connection.execute("SELECT 1 FROM sqlite_master").fetchone()
                 if self.meta().get("schema") != str(SCHEMA_VERSION):
                     return False
-                return bool(self.connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok")
+                if self._path is None or soundness.is_noted(self._path, state):
+                    return True
+                if self.connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+                    return False
+                soundness.note(self._path, state)
+                return True
         except sqlite3.OperationalError:
             raise  # it cannot be opened, which says nothing about what is in it
         except sqlite3.DatabaseError:
@@ -269,10 +285,6 @@ class Catalog:
         """Return the definitions of a file, in order."""
         return self._symbols(f"s.file_id = ? ORDER BY {_SYMBOL_ORDER}", (file_id,))
 
-    def all_symbols(self) -> Iterator[SymbolRow]:
-        """Yield every definition, file by file."""
-        yield from self._symbols(f"1 ORDER BY f.path, {_SYMBOL_ORDER}", ())
-
     def _symbols(self, condition: str, values: Sequence[object]) -> list[SymbolRow]:
         query = f"SELECT {_SYMBOL_COLUMNS} FROM symbols s JOIN files f ON f.id = s.file_id WHERE {condition}"  # noqa: S608
         return [SymbolRow(Symbol(*row[:8]), *row[8:]) for row in self.connection.execute(query, values)]
@@ -319,6 +331,15 @@ class Catalog:
             "SELECT c.id, v.vector FROM chunks c JOIN vectors v ON v.hash = c.embed_hash AND v.model = ? ORDER BY c.id",
             (model,),
         ).fetchall()
+
+    def vectors_of(self, model: str, rows: Sequence[int]) -> list[tuple[int, bytes]]:
+        """Return some chunks' rows and vectors, in no order; chunks without one are left out."""
+        found: list[tuple[int, bytes]] = []
+        for batch in _batches(rows):
+            marks = ",".join("?" * len(batch))
+            query = f"SELECT c.id, v.vector FROM chunks c JOIN vectors v ON v.hash = c.embed_hash AND v.model = ? WHERE c.id IN ({marks})"  # noqa: E501, S608
+            found.extend(self.connection.execute(query, (model, *batch)))
+        return found
 
     def has_vectors(self) -> bool:
         """Say whether there is a vector of any model."""

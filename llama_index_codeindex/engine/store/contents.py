@@ -6,12 +6,13 @@ import hashlib
 import json
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from llama_index_codeindex.engine.model import Chunk, Gap, Outline, Reference, Source, Symbol
-from llama_index_codeindex.engine.store.bags import chunk_words, pack_bags
+from llama_index_codeindex.engine.store.bags import chunk_words, name_words, pack_bags
 from llama_index_codeindex.engine.store.rows import Content, NewChunk, NewSymbol, symbol_key
 from llama_index_codeindex.engine.syntax.chunking import split_lines
 from llama_index_codeindex.engine.syntax.languages import BY_NAME
@@ -55,7 +56,8 @@ def content_of(path: str, found: Outline, lines: int = 0) -> Content:
         lines: How many lines the file has.
     """
     chunks: list[NewChunk] = []
-    bags = pack_bags([chunk_words(chunk.text, path, chunk.scope, chunk.symbol) for chunk in found.chunks])
+    name = name_words(path)
+    bags = pack_bags([chunk_words(chunk.text, name, chunk.scope, chunk.symbol) for chunk in found.chunks])
     for chunk, bag, identity in zip(found.chunks, bags, chunk_ids(path, found.chunks), strict=True):
         own_hash = text_hash(chunk.text)
         chunks.append(
@@ -111,12 +113,15 @@ def _new_symbol(symbol: Symbol) -> NewSymbol:
 
 def _place(symbols: Iterable[Symbol], chunks: Sequence[Chunk]) -> Iterator[tuple[Symbol, int]]:
     """Pair each symbol with the number of the chunk that holds its name, or -1."""
-    by_line: dict[int, int] = {}
-    for number, chunk in enumerate(chunks):
-        for line in range(chunk.start_line, chunk.end_line + 1):
-            by_line.setdefault(line, number)
+    ends = [chunk.end_line for chunk in chunks]
+
+    def number_at(line: int) -> int:
+        number = bisect_left(ends, line)
+        return number if number < len(chunks) and chunks[number].start_line <= line else -1
+
     for symbol in symbols:
-        yield symbol, by_line.get(symbol.name_line, by_line.get(symbol.start_line, -1))
+        number = number_at(symbol.name_line)
+        yield symbol, number if number >= 0 else number_at(symbol.start_line)
 
 
 def _grouped(references: Iterable[Reference]) -> list[tuple[str, str, str]]:

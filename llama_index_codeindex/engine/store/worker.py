@@ -6,6 +6,7 @@ import from is the first thing it is told.
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import signal
@@ -25,6 +26,8 @@ def main() -> None:
         from llama_index_codeindex.engine.store.contents import parse_file
 
         parse = partial(parse_file, Gate(Path(root), max_file_bytes).read, max_chars=max_chars)
+        gc.freeze()  # what was imported stays
+        gc.set_threshold(20_000)  # a file makes thousands of objects, hardly any of them in cycles
         reply = None  # ready
         while True:
             pickle.dump(reply, replies, pickle.HIGHEST_PROTOCOL)
