@@ -170,3 +170,10 @@ def test_a_quoted_phrase_must_be_there() -> None:
     }
     assert ask(files, '"flag is not valid"') == ["a.py"]
     assert retriever(files).search('"valid flag not"').empty_reason == "no_phrase"
+
+
+def test_of_two_halves_the_one_for_windows_is_meant_where_it_is_named() -> None:
+    body = "int udp_send(int socket) {\n  /* send a datagram */\n  return send(socket);\n}\n"
+    files = {"src/win/udp.c": body, "src/unix/udp.c": body}
+    assert ask(files, "how is a datagram sent")[0] == "src/unix/udp.c"
+    assert ask(files, "how is a datagram sent on Windows")[0] == "src/win/udp.c"

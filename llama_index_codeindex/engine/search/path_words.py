@@ -13,6 +13,9 @@ from llama_index_codeindex.engine.syntax.words import STOP_WORDS, terms
 # Folders of interfaces alone, and of what is outdated: there, but seldom what is asked for.
 _ASIDE = frozenset("v1 compat legacy deprecated experimental old obsolete contracts contract interfaces".split())
 
+# Folders of Windows' half of a code base whose other half serves every other system.
+_WINDOWS = frozenset("win win32 win64 windows winnt".split())
+
 
 @dataclass(frozen=True, slots=True)
 class PathFacts:
@@ -23,6 +26,7 @@ class PathFacts:
     plain_stem: str
     suffix: str
     is_aside: bool
+    is_windows: bool
 
 
 @lru_cache(maxsize=1 << 16)  # bounded: the paths of a large repository
@@ -34,7 +38,8 @@ def path_facts(path: str) -> PathFacts:
     folders = frozenset(terms(" ".join(pure.parts[:-1]).replace("-", " ")))
     parts = frozenset(term for term in found if term != stem.lower()) or found
     is_aside = not _ASIDE.isdisjoint(part.lower() for part in pure.parts[:-1])
-    return PathFacts(found | folders, parts, plain_name(stem), pure.suffix.lower(), is_aside)
+    is_windows = not _WINDOWS.isdisjoint(part.lower() for part in pure.parts[:-1])
+    return PathFacts(found | folders, parts, plain_name(stem), pure.suffix.lower(), is_aside, is_windows)
 
 
 def match_paths(asked: Sequence[str], paths: Iterable[str]) -> dict[str, tuple[float, float]]:

@@ -60,6 +60,7 @@ class Weights:
     about: float = 0.7  # what accompanies the code, when the question speaks of it
     header: float = 0.5  # a header, where sources are at hand: it declares what they do (-0.002)
     aside: float = 0.6  # folders of interfaces alone, and of what is outdated (-0.003)
+    windows: float = 0.7  # of two halves, the one for Windows is meant where it is named (-0.003)
     categories: Mapping[str, float] = field(  # what accompanies the code (-0.004, -0.087)
         default_factory=lambda: {
             "test": 0.15,
@@ -226,6 +227,8 @@ def _factors(query: Query, chunks: Sequence[Candidate], weights: Weights) -> Sco
     sources = sum(fact.suffix in _SOURCES for fact in facts)
     has_sources = sources > 0 and sources >= sum(fact.suffix in _HEADERS for fact in facts)
 
+    asks_windows = any(word.startswith("win") for word in query.plain)
+
     def factor(chunk: Candidate, fact: PathFacts) -> float:
         # 50 users are as good as 500.
         worth = 1 + weights.prior * min(1.0, math.log1p(chunk.prior) / math.log(50))
@@ -233,6 +236,8 @@ def _factors(query: Query, chunks: Sequence[Candidate], weights: Weights) -> Sco
         worth *= max(usual, weights.about) if chunk.category in query.about else usual
         if has_sources and fact.suffix in _HEADERS:
             worth *= weights.header
+        if fact.is_windows and not asks_windows:
+            worth *= weights.windows
         return worth * weights.aside if fact.is_aside else worth
 
     files = {chunk.file_id: (chunk, fact) for chunk, fact in zip(chunks, facts, strict=True)}
