@@ -41,27 +41,26 @@ class Weights:
     """
 
     k1: float = K1
-    b: float = B
-    path: float = 1.4  # the question's words in the file's name and folders (-0.009, -0.006)
+    b: float = B  # with the text-book's 1.2 and 0.75: -0.008, -0.009
+    path: float = 1.4  # the question's words in the file's name and folders (-0.006, -0.003)
     stem: float = (
-        0.4  # the file's name, all of it, in the question: `InsertStatement` before `BatchInsertStatement` (-0.005)
+        0.4  # the file's name, all of it, in the question: `InsertStatement` before `BatchInsertStatement` (-0.011, -0.007)
     )
-    coherence: float = 0.4  # a file with many matching chunks is probably the file (-0.010)
-    file_coverage: float = 0.45  # what a file's chunks cover of the question together (-0.003)
-    definition: float = 3.0  # a symbol question wants its definition (symbol questions: 0.99 against 0.93)
-    named: float = 1.2  # an identifier inside prose (-0.006, -0.009)
-    stem_is_name: float = 3.0  # the file named after the symbol holds the main one (-0.001, -0.002)
-    prior: float = 0.25  # files whose names many others use (-0.003, -0.011)
-    words_win: float = 0.8  # keeps neighbours in meaning behind the one place that holds the word asked for
+    coherence: float = 0.4  # a file with many matching chunks is probably the file (-0.009, +0.001)
+    file_coverage: float = 0.45  # what a file's chunks cover of the question together (-0.004, -0.001)
+    definition: float = 3.0  # a symbol question wants its definition (-0.006, -0.010; symbol questions: -0.030)
+    named: float = 1.2  # an identifier inside prose (-0.006, -0.005)
+    stem_is_name: float = 3.0  # the file named after the symbol holds the main one (-0.001, 0; in prose: -0.002)
+    prior: float = 0.25  # files whose names many others use (-0.005, -0.002)
     dense: float = 0.3  # similarity of meaning, scaled over the candidates (packaged model: +0.002, +0.005)
     # Each further chunk of a file. Five places beat five pieces of one (1.0: -0.05), but at line level the right piece is
     # often the second: 0.2 costs 0.025 hit@5 there, and 0.35 costs nothing here.
     more_of_file: float = 0.35
     about: float = 0.7  # what accompanies the code, when the question speaks of it
-    header: float = 0.5  # a header, where sources are at hand: it declares what they do (-0.002)
-    aside: float = 0.6  # folders of interfaces alone, and of what is outdated (-0.003)
-    windows: float = 0.7  # of two halves, the one for Windows is meant where it is named (-0.003)
-    categories: Mapping[str, float] = field(  # what accompanies the code (-0.004, -0.087)
+    header: float = 0.5  # a header, where sources are at hand: it declares what they do (-0.003, 0)
+    aside: float = 0.6  # folders of interfaces alone, and of what is outdated (-0.001, 0; architecture: -0.004)
+    windows: float = 0.7  # of two halves, the one for Windows is meant where it is named (-0.003, 0)
+    categories: Mapping[str, float] = field(  # what accompanies the code (-0.004, -0.112)
         default_factory=lambda: {
             "test": 0.15,
             "example": 0.15,
@@ -130,8 +129,6 @@ def rank(
         scores += weights.dense * _dense_share(chunks, candidates.dense)
     scores += weights.coherence * _coherence(chunks, scores)
     coverage = _file_coverage(chunks, counts, gain)
-    # Where some place answers the question's words, one that holds none of them is the less likely answer.
-    scores[coverage == 0] *= 1 - weights.words_win * float(coverage.max())
     scores += weights.file_coverage * coverage
     paths = match_paths(question_words(query), {chunk.path for chunk in chunks})
     scores += weights.path * np.array([paths[chunk.path][0] for chunk in chunks])
