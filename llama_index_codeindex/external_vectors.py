@@ -27,7 +27,7 @@ from llama_index.core.vector_stores import (
 )
 from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
-from llama_index_codeindex.engine.errors import VectorStoreUnavailable
+from llama_index_codeindex.engine.errors import EmbeddingMismatch, VectorStoreUnavailable
 from llama_index_codeindex.engine.store.store import View
 from llama_index_codeindex.engine.store.vectors import Vector
 
@@ -35,8 +35,6 @@ _T = TypeVar("_T")
 
 # Nodes sent at once: a few hundred kilobytes of vectors.
 _BATCH = 256
-# Rows of one lookup in the catalog; SQLite's oldest limit on parameters is 999.
-_LOOKUP = 900
 # What the store is asked for only approximates the rows that may be found, so it is asked for more, and for more again
 # while too few of them pass. Deep queries cost some engines seconds, so it ends somewhere.
 _MARGIN = 4
@@ -60,7 +58,9 @@ class ExternalVectors:
         self._lock = threading.Lock()
         self._rows: tuple[str, dict[str, int]] | None = None  # a generation's stamp, and its rows by node name
         self._is_seen = False  # whether the store is known to hold what the journal says
-        self._complete: tuple[str, str] | None = None  # the stamp, and the journal, that were last found in step
+        # The stamp, and the journal, that were last found in step, and out of step.
+        self._complete: tuple[str, str] | None = None
+        self._lacking: tuple[str, str] | None = None
 
     def sync(self, view: View, model_id: str) -> int:
         """Send what is new and remove what is gone; return how many vectors were sent.
@@ -96,15 +96,23 @@ class ExternalVectors:
         return len(new)
 
     def is_complete(self, view: View, model_id: str) -> bool:
-        """Say whether the store has been sent every vector of a generation."""
+        """Say whether the store has been sent every vector of a generation; False while it is being sent them."""
         state = (_stamp(view, model_id), self._journal.signature())
-        if self._complete != state:  # another process is at it, or the last refresh did not get through
-            with self._lock:
-                self._journal.load()
-                if not self._rows_by_name(view, model_id).keys() <= self._journal.known:
-                    return False
-                self._complete = state
-        return True
+        if self._complete == state:
+            return True
+        # Another process is at it, or the last refresh did not get through. No question waits for a thread that is sending.
+        if self._lacking == state or not self._lock.acquire(blocking=False):
+            return False
+        try:
+            self._journal.load()
+            is_complete = self._rows_by_name(view, model_id).keys() <= self._journal.known
+        finally:
+            self._lock.release()
+        if is_complete:
+            self._complete = state
+        else:
+            self._lacking = state
+        return is_complete
 
     def _send(self, names: list[str], nodes: list[TextNode]) -> None:
         """Add nodes; what may be there already is removed first, since some engines keep both."""
@@ -130,8 +138,12 @@ class ExternalVectors:
 
         Raises:
             VectorStoreUnavailable: The store failed, or holds nothing of this index.
+            EmbeddingMismatch: The vector is of another width than those of the index.
         """
         by_name = self._rows_by_name(view, model_id)
+        for _, own in view.catalog.vectors_of(model_id, list(by_name.values())[:1]):
+            if len(own) != vector.astype(np.float32, copy=False).nbytes:
+                raise EmbeddingMismatch("The vectors of the question and of the index differ in width.")
         allowed = None if rows is None else set(rows)
         filters = None
         if allowed is not None and 2 * len(allowed) < len(by_name):
@@ -229,12 +241,8 @@ class _Journal:
 
 def _ranked(view: View, model_id: str, vector: Vector, rows: Sequence[int]) -> list[tuple[int, float]]:
     """Return rows with their cosine similarities, best first: what engines call a similarity differs, or is a distance."""
-    vectors: dict[int, bytes] = {}
-    for batch in _batches(rows, _LOOKUP):
-        marks = ",".join("?" * len(batch))
-        query = f"SELECT c.id, v.vector FROM chunks c JOIN vectors v ON v.hash = c.embed_hash AND v.model = ? WHERE c.id IN ({marks})"  # noqa: E501, S608
-        vectors.update(view.catalog.connection.execute(query, (model_id, *batch)))
-    scored = [(row, float(np.frombuffer(stored, np.float32) @ vector)) for row, stored in vectors.items()]
+    stored = view.catalog.vectors_of(model_id, rows)
+    scored = [(row, float(np.frombuffer(own, np.float32) @ vector)) for row, own in stored]
     return sorted(scored, key=lambda item: (-item[1], item[0]))
 
 
@@ -242,8 +250,8 @@ def _stamp(view: View, model_id: str) -> str:
     return f"{view.meta.get('stamp', '')}/{view.meta.get('vectors_stamp', '')}/{model_id}"
 
 
-def _batches(items: Sequence[_T], size: int = _BATCH) -> Iterable[list[_T]]:
-    return (list(items[at : at + size]) for at in range(0, len(items), size))
+def _batches(items: Sequence[_T]) -> Iterable[list[_T]]:
+    return (list(items[at : at + _BATCH]) for at in range(0, len(items), _BATCH))
 
 
 def _unavailable(error: Exception) -> VectorStoreUnavailable:

@@ -44,7 +44,7 @@ class Grounded:
         pack: What a model is given.
         nodes: The pack's excerpts, as nodes.
         facts: `hits`, `degraded`, `degraded_reasons`, `approx_tokens`, `left_out` and `watermark`; `empty_reason` when
-            nothing was found.
+            nothing was found, with `filtered_preview` when filters were the reason.
     """
 
     question: str
@@ -127,6 +127,8 @@ class Grounder:
             except EmptyQuery:
                 return {"empty_reason": "no_tokens"}
             found = {"degraded": result.degraded, "degraded_reasons": list(result.degraded_reasons)}
+            if result.filtered_preview:
+                found["filtered_preview"] = [hit.place() for hit in result.filtered_preview]
             return {**found, "empty_reason": result.empty_reason, "watermark": result.watermark.to_dict()}
         status = getattr(index_of(self.retriever), "status", None)
         if status is not None:

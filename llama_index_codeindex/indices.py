@@ -89,6 +89,7 @@ class CodeIndex:
         options: BuildOptions | None = None,
         allow_broad_root: bool = False,
         refresh: Refresh = "manual",
+        require_dense: bool = False,
     ) -> CodeIndex:
         """Open the index of a folder, or build it, and bring it to the state of the files.
 
@@ -103,21 +104,24 @@ class CodeIndex:
             options: What shapes the index.
             allow_broad_root: Admit a home directory or a file system's root.
             refresh: With "auto", every search first brings the index to the state of the files.
+            require_dense: Insist on answers by meaning: what keeps that lane from answering is raised, instead of noted in
+                `degraded_reasons`. Single texts that are too long for the model are no error.
 
         Raises:
             RootError: The folder cannot be used.
             StoreError: The index cannot be written, or another process keeps writing it.
+            InvalidArgument: `require_dense` comes without a model.
+            EmbeddingError: With `require_dense`: chunks were left without vectors. The generation is published all the same.
         """
         codebase = Codebase(
-            root, cache_dir, adapt(embed_model), options, allow_broad_root=allow_broad_root, refresh=refresh
-        )
+            root, cache_dir, adapt(embed_model), options, allow_broad_root=allow_broad_root, refresh=refresh,
+            require_dense=require_dense,
+        )  # fmt: skip
         if vector_store is not None:
             from llama_index_codeindex.external_vectors import ExternalVectors
 
             codebase.external = ExternalVectors(vector_store, codebase.folder / "vector_store.json")
-        index = cls(codebase)
-        index.refresh(show_progress=show_progress)
-        return index
+        return cls(codebase)._first_refreshed(show_progress=show_progress)
 
     @classmethod
     def at_revision(
@@ -129,6 +133,7 @@ class CodeIndex:
         *,
         show_progress: bool = False,
         options: BuildOptions | None = None,
+        require_dense: bool = False,
     ) -> CodeIndex:
         """Open or build the index of a git revision, without checking it out; texts come from git's objects.
 
@@ -142,13 +147,23 @@ class CodeIndex:
             embed_model: Adds the lane that finds by meaning.
             show_progress: Show a progress bar on standard error.
             options: What shapes the index.
+            require_dense: Insist on answers by meaning; see `from_path`.
 
         Raises:
-            InvalidArgument: There is no such revision.
+            InvalidArgument: There is no such revision, or `require_dense` comes without a model.
+            EmbeddingError: With `require_dense`: chunks were left without vectors.
         """
-        index = cls(Codebase(root, cache_dir, adapt(embed_model), options, revision=revision))
-        index.refresh(show_progress=show_progress)
-        return index
+        embedder = adapt(embed_model)
+        codebase = Codebase(root, cache_dir, embedder, options, revision=revision, require_dense=require_dense)
+        return cls(codebase)._first_refreshed(show_progress=show_progress)
+
+    def _first_refreshed(self, *, show_progress: bool) -> CodeIndex:
+        try:
+            self.refresh(show_progress=show_progress)
+        except BaseException:
+            self.close()  # the caller never gets it
+            raise
+        return self
 
     @property
     def root(self) -> str:
@@ -169,6 +184,7 @@ class CodeIndex:
 
         Raises:
             StoreError: The index cannot be written, or another process keeps writing it.
+            EmbeddingError: With `require_dense`: chunks were left without vectors. The generation is published all the same.
         """
         _dispatcher.event(CodeIndexRefreshStartEvent(root=self.root))
         if show_progress:
@@ -254,6 +270,7 @@ class CodeIndex:
 
         Raises:
             QueryError: The question or an argument cannot be used.
+            EmbeddingError: With `require_dense`: the lane of meaning cannot answer.
         """
         return self.find(query, top_k, mode, parse_filters(filters))[0]
 

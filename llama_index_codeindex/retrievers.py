@@ -29,7 +29,7 @@ from llama_index_codeindex.engine.collection import Collection, Piece
 from llama_index_codeindex.engine.errors import InvalidArgument
 from llama_index_codeindex.engine.model import Chunk, Hit, Mode, SearchResult, Symbol, Watermark
 from llama_index_codeindex.engine.search.filters import Filters
-from llama_index_codeindex.engine.search.searcher import check_arguments
+from llama_index_codeindex.engine.search.searcher import MAX_PREVIEW, check_arguments
 from llama_index_codeindex.engine.store.vectors import Vector, unit
 from llama_index_codeindex.metadata_filters import condition_of
 from llama_index_codeindex.node_parser import LOCATION_KEYS
@@ -116,6 +116,8 @@ class HybridCodeRetriever(BaseRetriever):
         nodes: Sequence[BaseNode],
         embed_model: BaseEmbedding | None = None,
         similarity_top_k: int = 5,
+        *,
+        require_dense: bool = False,
         **kwargs: Any,
     ) -> HybridCodeRetriever:
         """Return a retriever over nodes in memory.
@@ -124,9 +126,18 @@ class HybridCodeRetriever(BaseRetriever):
             nodes: Nodes of any parser; those of `SymbolNodeParser` bring symbols and lines.
             embed_model: Embeds the nodes that have no embedding yet; without one only the lexical lanes answer.
             similarity_top_k: How many nodes at most.
+            require_dense: Insist on answers by meaning: what keeps that lane from answering is raised.
             kwargs: Further arguments of the class.
+
+        Raises:
+            InvalidArgument: `require_dense` comes without a model.
+            EmbeddingError: With `require_dense`: the model failed.
         """
-        return cls(_NodeCollection(nodes, embed_model), similarity_top_k=similarity_top_k, **kwargs)
+        return cls(
+            _NodeCollection(nodes, embed_model, require_dense=require_dense),
+            similarity_top_k=similarity_top_k,
+            **kwargs,
+        )
 
     @classmethod
     def from_indexes(
@@ -213,10 +224,10 @@ def hit_node(hit: Hit) -> TextNode:
 class _NodeCollection:
     """Nodes in memory, as a retriever needs them."""
 
-    def __init__(self, nodes: Sequence[BaseNode], embed_model: BaseEmbedding | None) -> None:
+    def __init__(self, nodes: Sequence[BaseNode], embed_model: BaseEmbedding | None, *, require_dense: bool) -> None:
         self._nodes = [node if isinstance(node, TextNode) else _as_text_node(node) for node in nodes]
         pieces = [_piece(number, node) for number, node in enumerate(self._nodes)]
-        self._collection = Collection(pieces, adapt(embed_model))
+        self._collection = Collection(pieces, adapt(embed_model), require_dense=require_dense)
 
     def find(
         self, query: str, top_k: int, mode: Mode, filters: Filters, vector: Vector | None = None
@@ -250,6 +261,7 @@ class _Several:
         found: list[tuple[float, int, int, Hit, TextNode]] = []
         reasons: dict[str, None] = {}
         results: list[SearchResult] = []
+        removed: list[tuple[float, int, Hit]] = []
         for number, index in enumerate(self._indexes):
             if not index.is_there():
                 reasons.setdefault("index_gone")
@@ -259,11 +271,16 @@ class _Several:
             reasons.update(dict.fromkeys(result.degraded_reasons))
             for place, (hit, node) in enumerate(zip(result.hits, nodes, strict=True)):
                 found.append((-hit.score, place, number, replace(hit, source=index.name), node))
+            removed.extend((-hit.score, number, replace(hit, source=index.name)) for hit in result.filtered_preview)
         found.sort(key=lambda item: item[:3])
         hits = [item[3] for item in found[:top_k]]
         mark = results[0].watermark if len(results) == 1 else Watermark()
-        empty = "" if hits else next((result.empty_reason for result in results), "empty_index")
-        return SearchResult(hits, bool(reasons), list(reasons), mark, empty), [item[4] for item in found[:top_k]]
+        if hits:
+            return SearchResult(hits, bool(reasons), list(reasons), mark), [item[4] for item in found[:top_k]]
+        # Where filters were the reason, that is the one that a caller can do something about.
+        empty = sorted((result.empty_reason for result in results), key=lambda reason: reason != "filtered_out")
+        preview = tuple(item[2] for item in sorted(removed, key=lambda item: item[:2])[:MAX_PREVIEW])
+        return SearchResult([], bool(reasons), list(reasons), mark, next(iter(empty), "empty_index"), preview), []
 
 
 def _as_text_node(node: BaseNode) -> TextNode:

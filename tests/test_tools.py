@@ -104,6 +104,7 @@ def test_nothing_found_says_why_and_what_next(spec: CodeIndexToolSpec) -> None:
     assert answer["hits"] == [] and answer["empty_reason"] == "no_known_word" and "next_step" not in answer
     filtered = spec.search_code("sum prices", language="go")
     assert filtered["empty_reason"] == "filtered_out"
+    assert filtered["filtered_preview"][0]["file_path"] == "src/shop.py"
     assert spec.call(**filtered["next_step"])["hits"]
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 
 from llama_index_codeindex.engine.errors import EmbeddingError
 from llama_index_codeindex.engine.files.categories import categorise
 from llama_index_codeindex.engine.model import Chunk, Mode, Outline, SearchResult, SourceFile, Symbol, Watermark
+from llama_index_codeindex.engine.search.dense import check_dense
 from llama_index_codeindex.engine.search.filters import Filters
 from llama_index_codeindex.engine.search.searcher import Searcher
 from llama_index_codeindex.engine.search.texts import KeptTexts
@@ -35,10 +36,19 @@ class Collection:
     Args:
         pieces: The chunks, in any order.
         embedder: The embedding model, or None for lexical lanes alone.
+        require_dense: Raise what keeps the lane of meaning from answering, instead of doing without it.
+
+    Raises:
+        InvalidArgument: `require_dense` comes without a model.
+        EmbeddingError: With `require_dense`: the model failed.
     """
 
-    def __init__(self, pieces: Sequence[Piece], embedder: Embedder | None = None) -> None:
+    def __init__(
+        self, pieces: Sequence[Piece], embedder: Embedder | None = None, *, require_dense: bool = False
+    ) -> None:
+        check_dense(embedder, required=require_dense)
         self.embedder = embedder
+        self.require_dense = require_dense
         self.store = Store(None)
         self.positions: dict[int, int] = {}
         texts: dict[int, str] = {}
@@ -57,7 +67,9 @@ class Collection:
                 found = Outline(
                     pieces[members[0]].language, chunks, tuple(_symbols([pieces[position] for position in members]))
                 )
-                for row, position in zip(self.store.add_content(file_id, content_of(path, found)), members, strict=True):
+                for row, position in zip(
+                    self.store.add_content(file_id, content_of(path, found)), members, strict=True
+                ):
                     self.positions[row] = position
                     texts[row] = pieces[position].chunk.text
             if embedder is not None:
@@ -74,7 +86,7 @@ class Collection:
         stored = [(key, unit(vector).tobytes()) for key, (_, vector) in wanted.items() if vector is not None]
         missing = [(key, text) for key, (text, vector) in wanted.items() if vector is None]
         # What has no vector is told by every answer: `not_embedded` or `partly_embedded`.
-        with suppress(EmbeddingError):
+        with nullcontext() if self.require_dense else suppress(EmbeddingError):
             vectors = embedder.embed_texts([text for _, text in missing]) if missing else []
             stored += [(key, unit(v).tobytes()) for (key, _), v in zip(missing, vectors, strict=True) if v is not None]
         self.store.catalog.add_vectors(embedder.model_id, stored)
@@ -89,11 +101,12 @@ class Collection:
     ) -> tuple[SearchResult, list[int]]:
         """Return the result and, for each hit, the position of its piece; see `Codebase.search`."""
         with self.store.read() as view:
-            answer = Searcher(view, self._texts, self.embedder).search(query, top_k, mode, filters, vector)
+            searcher = Searcher(view, self._texts, self.embedder, require_dense=self.require_dense)
+            answer = searcher.search(query, top_k, mode, filters, vector)
             files, chunks = view.catalog.counts()
         reasons = answer.degraded_reasons
         mark = Watermark(generation=1, files=files, chunks=chunks)
-        result = SearchResult(answer.hits, bool(reasons), reasons, mark, answer.empty_reason)
+        result = SearchResult(answer.hits, bool(reasons), reasons, mark, answer.empty_reason, answer.filtered_preview)
         return result, [self.positions[hit.row] for hit in answer.hits]
 
 

@@ -204,7 +204,7 @@ class EmbeddingPaused(EmbeddingUnavailable):
     """The embedding model failed a moment ago and is not asked again yet."""
 
     code = "EMBEDDING_PAUSED"
-    default_suggestion = "Ask again in a few seconds; the other lanes answer meanwhile."
+    default_suggestion = "Ask again in a few seconds."
     reason = "breaker_open"
 
 
@@ -221,7 +221,7 @@ class VectorStoreUnavailable(EmbeddingError):
 
     code = "VECTOR_STORE_UNAVAILABLE"
     reason = "vector_store_unavailable"
-    default_suggestion = "Start the vector store and refresh the index; the other lanes answer meanwhile."
+    default_suggestion = "Start the vector store and refresh the index."
     default_action: ClassVar[Mapping[str, Any]] = {"tool": "refresh_index", "params": {}}
 
 
@@ -232,6 +232,15 @@ class EmbeddingMismatch(EmbeddingError):
     reason = "dimension_mismatch"
     default_suggestion = "Refresh the index so that it is embedded with the current model."
     default_action: ClassVar[Mapping[str, Any]] = {"tool": "refresh_index", "params": {}}
+
+
+def embedding_error(code: str, message: str) -> EmbeddingError:
+    """Return the error of this code about vectors that an index lacks; the next action is to refresh it."""
+    kinds: tuple[type[EmbeddingError], ...] = (
+        EmbeddingPaused, EmbeddingReplyInvalid, EmbeddingMismatch, VectorStoreUnavailable,
+    )  # fmt: skip
+    kind = next((kind for kind in kinds if kind.code == code), EmbeddingUnavailable)
+    return kind(message, next_action=action("refresh_index"))
 
 
 class MissingExtra(CodeIndexError):

@@ -26,6 +26,35 @@ GapReason = Literal[
 
 Mode = Literal["all", "meaning", "path", "symbol"]
 
+EmptyReason = Literal[
+    "empty_index",
+    "filtered_out",
+    "gone",
+    "no_known_word",
+    "no_lane",
+    "no_neighbours",
+    "no_path",
+    "no_phrase",
+    "no_symbol",
+    "no_tokens",
+    "no_vectors",
+]
+
+# Why an answer is empty, for people.
+EMPTY_SENTENCES: dict[EmptyReason, str] = {
+    "empty_index": "The index holds no code yet.",
+    "filtered_out": "The question is answered, but the filters leave none of it.",
+    "gone": "What answers the question has been deleted since it was indexed.",
+    "no_known_word": "No word of the question is in the code.",
+    "no_lane": "What could answer the question is unavailable for now.",
+    "no_neighbours": "No other code resembles this place.",
+    "no_path": "No path of the index fits.",
+    "no_phrase": "No code holds the quoted text.",
+    "no_symbol": "No definition of that name is in the index.",
+    "no_tokens": "The question holds no word to look for.",
+    "no_vectors": "The model or the index has no vectors to search by meaning.",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
@@ -134,13 +163,19 @@ class Hit:
     focus_line: int = 0  # the line that matches best; 0 when the whole chunk does
     source: str = ""  # which index it came from, when several are searched
 
-    def summary(self) -> dict[str, Any]:
-        """Return the public JSON form, without the text."""
+    def place(self) -> dict[str, Any]:
+        """Return where it is and what is there."""
         return {
             "file_path": self.file_path,
             "start_line": self.start_line,
             "end_line": self.end_line,
             "symbol": self.symbol,
+        }
+
+    def summary(self) -> dict[str, Any]:
+        """Return the public JSON form, without the text."""
+        return {
+            **self.place(),
             "symbol_kind": self.symbol_kind,
             "language": self.language,
             "score": round(self.score, 4),
@@ -173,13 +208,23 @@ class Watermark:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """Hits, and how far they can be trusted. `empty_reason` says why there are none."""
+    """Hits, and how far they can be trusted.
+
+    `empty_reason` says why there are none, and `filtered_preview` which places filters removed, if it was them: the first
+    three, without their text.
+    """
 
     hits: list[Hit]
     degraded: bool
     degraded_reasons: list[str]
     watermark: Watermark
-    empty_reason: str = ""
+    empty_reason: EmptyReason | Literal[""] = ""
+    filtered_preview: tuple[Hit, ...] = ()
+
+    @property
+    def explanation(self) -> str:
+        """Why there are no hits, in a sentence for people; empty when there are some."""
+        return EMPTY_SENTENCES[self.empty_reason] if self.empty_reason else ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public JSON form."""
@@ -191,6 +236,8 @@ class SearchResult:
         }
         if self.empty_reason:
             shown["empty_reason"] = self.empty_reason
+        if self.filtered_preview:
+            shown["filtered_preview"] = [hit.place() for hit in self.filtered_preview]
         return shown
 
 

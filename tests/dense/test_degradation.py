@@ -38,6 +38,9 @@ def test_with_a_model_nothing_is_degraded(root: Path, tmp_path: Path, server: Em
     assert (result.degraded, result.degraded_reasons) == (False, [])
     assert result.hits[0].file_path == "src/red.py"
     assert result.hits[0].lanes == {"dense": 1}
+    agreed = index.search("crimson").hits
+    assert agreed[0].lanes == {"symbol": 1, "lexical": 1, "dense": 1}
+    assert len({hit.row for hit in agreed}) == len(agreed)
     status = index.status()
     assert (status.state, status.embedded_share) == ("current", 1.0)
 

@@ -44,7 +44,8 @@ def test_filter_words_in_the_question() -> None:
 
 
 def test_what_a_filter_took_away_is_said() -> None:
-    assert retriever(MANY, filters={"language": "rust"}).search("match").empty_reason == "filtered_out"
+    taken = retriever(MANY, filters={"language": "rust"}).search("match")
+    assert taken.empty_reason == "filtered_out" and len(taken.filtered_preview) == 3
     assert retriever(MANY, filters={"language": "rust"}).search("qwertyzzz").empty_reason == "no_known_word"
 
 

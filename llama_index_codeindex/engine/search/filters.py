@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from llama_index_codeindex.engine.errors import InvalidArgument
 from llama_index_codeindex.engine.files.ignore import RuleList
@@ -16,6 +19,8 @@ Facts = Mapping[str, object]
 # What a condition may ask about, and whether it is known of the file alone.
 FILE_KEYS = ("file_path", "language", "category")
 FILTER_KEYS = ("under", "language", "category", "symbol_kind", "exclude")
+# A backslash that separates folders; before anything else it takes a sign of a pattern literally.
+_SEPARATOR = re.compile(r"\\" if os.name == "nt" else r"\\(?=[\w.])")
 CHUNK_KEYS = ("symbol", "symbol_kind", "scope", "start_line", "end_line", "content_hash")
 
 
@@ -65,7 +70,8 @@ class Filters:
     """What a search may look at; an empty field does not restrict.
 
     Args:
-        under: Path prefixes (folders or files) or glob patterns in `.gitignore` syntax; one of them must match.
+        under: Path prefixes (folders or files) or glob patterns in `.gitignore` syntax; one of them must match. Like those
+            of `exclude` they may be absolute, start with `./` or have backslashes between folders.
         languages: Names of languages.
         categories: File categories.
         kinds: Symbol kinds.
@@ -120,8 +126,9 @@ class Filters:
         return Scope(file_ids, rows, frozenset(self.kinds) if self.kinds else None)
 
     def _file_ids(self, catalog: Catalog) -> frozenset[int]:
-        admits = _path_test(self.under)
-        excluded = _rules(self.exclude) if self.exclude else None
+        root = catalog.meta().get("root", "")
+        admits = _path_test(self.under, root)
+        excluded = _rules(self.exclude, root) if self.exclude else None
         kept: list[int] = []
         for file in catalog.files().values():
             if self.languages and file.language not in self.languages:
@@ -151,20 +158,33 @@ def _chunk_facts(chunk: ChunkRow) -> Facts:
     }
 
 
-def _rules(patterns: tuple[str, ...]) -> RuleList:
-    return RuleList("\n".join(patterns).encode("utf-8", "surrogatepass"))
+def _rules(patterns: tuple[str, ...], root: str) -> RuleList:
+    spelled = "\n".join(_inside(pattern, root) for pattern in patterns)
+    return RuleList(spelled.encode("utf-8", "surrogatepass"))
 
 
-def _path_test(patterns: tuple[str, ...]) -> Callable[[str], bool]:
+def _inside(pattern: str, root: str) -> str:
+    """Return a pattern in the spelling of `.gitignore`, for which the root in front of it is a single slash."""
+    sign = "!" if pattern.startswith("!") else ""
+    spelled = _SEPARATOR.sub("/", pattern.removeprefix("!"))
+    folder = root.replace(os.sep, "/").rstrip("/")
+    if folder and spelled.startswith(folder + "/"):
+        spelled = spelled.removeprefix(folder)
+    elif spelled.startswith("./"):
+        spelled = spelled[1:]
+    return sign + spelled
+
+
+def _path_test(patterns: tuple[str, ...], root: str) -> Callable[[str], bool]:
     if not patterns:
         return lambda _: True
     globs = tuple(pattern for pattern in patterns if any(mark in pattern for mark in "*?["))
     prefixes = [
-        unicodedata.normalize("NFC", relative_path(pattern.replace("\\", "/")))
+        unicodedata.normalize("NFC", relative_path(pattern.replace("\\", "/"), Path(root) if root else None))
         for pattern in patterns
         if pattern not in globs
     ]
-    rules = _rules(globs)
+    rules = _rules(globs, root)
 
     def admits(path: str) -> bool:
         composed = unicodedata.normalize("NFC", path)

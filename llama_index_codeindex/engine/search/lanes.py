@@ -23,6 +23,8 @@ _PREFIX_STRENGTH = 0.1
 # A field or constant of the same name as a class or function is seldom what is meant.
 _VALUE_KINDS = frozenset("field property constant variable prototype key".split())
 _VALUE_STRENGTH = 0.6
+# Definitions of one name that are looked at when filters may leave few of them.
+_MANY = 20_000
 _PREFIX_TERMS = 6
 _PREFIX_WEIGHT = 0.5
 
@@ -64,12 +66,11 @@ def find_definitions(catalog: Catalog, query: Query, scope: Scope) -> list[Defin
     """Return the definitions that the question's names mean, best first."""
     found: dict[tuple[int, str], Definition] = {}
     for name in query.names:
-        for definition in _definitions_of(catalog, name, prefixes=query.shape == "symbol"):
-            if scope.admits(definition.row.file_id, definition.row.chunk_row, definition.row.symbol.kind):
-                key = (definition.row.file_id, definition.row.symbol.qualified + str(definition.row.symbol.start_line))
-                known = found.get(key)
-                if known is None or definition.strength > known.strength:
-                    found[key] = definition
+        for definition in _definitions_of(catalog, name, scope, prefixes=query.shape == "symbol"):
+            key = (definition.row.file_id, definition.row.symbol.qualified + str(definition.row.symbol.start_line))
+            known = found.get(key)
+            if known is None or definition.strength > known.strength:
+                found[key] = definition
     return sorted(found.values(), key=_definition_order)[: EXACT_LIMIT * 2]
 
 
@@ -78,14 +79,18 @@ def _definition_order(definition: Definition) -> tuple[float, float, str, int]:
     return (-definition.strength, -row.prior, row.path, row.symbol.start_line)
 
 
-def _definitions_of(catalog: Catalog, name: str, *, prefixes: bool) -> list[Definition]:
+def _definitions_of(catalog: Catalog, name: str, scope: Scope, *, prefixes: bool) -> list[Definition]:
     parts = name_parts(name)
     if not parts:
         return []
     bare = parts[-1].rstrip("!?=")
     wanted = symbol_key(name.strip("@~&*$#:"))
     found = []
-    for row in catalog.symbols_named([parts[-1], bare] if bare != parts[-1] else [bare]):
+    names = [parts[-1], bare] if bare != parts[-1] else [bare]
+    is_open = scope == Scope()
+    for row in catalog.symbols_named(names) if is_open else catalog.symbols_named(names, _MANY):
+        if not scope.admits(row.file_id, row.chunk_row, row.symbol.kind):
+            continue
         strength = 1.0 if row.symbol.name == parts[-1] else 0.7  # the exact case first
         if row.symbol.kind in _VALUE_KINDS:
             strength *= _VALUE_STRENGTH
@@ -95,7 +100,9 @@ def _definitions_of(catalog: Catalog, name: str, *, prefixes: bool) -> list[Defi
                 strength *= 0.3  # the name without its scope is still worth showing
         found.append(Definition(row, strength, name))
     if prefixes and len(bare) >= PREFIX_LENGTH and not found:
-        found = [Definition(row, _PREFIX_STRENGTH, name) for row in catalog.symbols_with_prefix(bare)]
+        longer = catalog.symbols_with_prefix(bare) if is_open else catalog.symbols_with_prefix(bare, _MANY)
+        admitted = (row for row in longer if scope.admits(row.file_id, row.chunk_row, row.symbol.kind))
+        found = [Definition(row, _PREFIX_STRENGTH, name) for row in admitted]
     return found
 
 

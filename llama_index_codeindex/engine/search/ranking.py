@@ -43,9 +43,8 @@ class Weights:
     k1: float = K1
     b: float = B  # with the text-book's 1.2 and 0.75: -0.008, -0.009
     path: float = 1.4  # the question's words in the file's name and folders (-0.006, -0.003)
-    stem: float = (
-        0.4  # the file's name, all of it, in the question: `InsertStatement` before `BatchInsertStatement` (-0.011, -0.007)
-    )
+    # The file's name, all of it, in the question: `InsertStatement` before `BatchInsertStatement` (-0.011, -0.007).
+    stem: float = 0.4
     coherence: float = 0.4  # a file with many matching chunks is probably the file (-0.009, +0.001)
     file_coverage: float = 0.45  # what a file's chunks cover of the question together (-0.004, -0.001)
     definition: float = 3.0  # a symbol question wants its definition (-0.006, -0.010; symbol questions: -0.030)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Literal
 
-from llama_index_codeindex.engine.errors import EmbeddingError, InvalidArgument
-from llama_index_codeindex.engine.model import Hit, Mode
+from llama_index_codeindex.engine.errors import InvalidArgument
+from llama_index_codeindex.engine.model import EmptyReason, Hit, Mode
+from llama_index_codeindex.engine.search.dense import DenseLane, ExternalSearch
 from llama_index_codeindex.engine.search.filters import Filters, Scope
 from llama_index_codeindex.engine.search.focus import focus
 from llama_index_codeindex.engine.search.fusion import reciprocal_rank_fusion
@@ -36,8 +37,9 @@ from llama_index_codeindex.engine.syntax.words import count_terms
 
 MODES: tuple[Mode, ...] = ("all", "meaning", "path", "symbol")
 MAX_TOP_K = 200
+# Places that are told of when filters left none.
+MAX_PREVIEW = 3
 
-DENSE_LIMIT = 50
 # Chunks of a file that the question names by path: enough to hold its best one.
 _CHUNKS_PER_NAMED_FILE = 40
 # Joined candidates that are ranked; the lists of the lanes are shorter together.
@@ -52,11 +54,12 @@ _DENSE_CONFIDENCE = 0.4
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The hits of one index, with what degraded them. `empty_reason` says why there are none."""
+    """The hits of one index, with what degraded them; why there are none, and what filters removed if it was them."""
 
     hits: list[Hit]
     degraded_reasons: list[str]
-    empty_reason: str = ""
+    empty_reason: EmptyReason | Literal[""] = ""
+    filtered_preview: tuple[Hit, ...] = ()
 
 
 @dataclass(slots=True)
@@ -69,16 +72,7 @@ class _Found:
     weighted: list[tuple[str, float]] = field(default_factory=list)
     similarities: dict[int, float] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
-
-
-class ExternalSearch(Protocol):
-    """A vector store outside the index, which answers for its dense lane."""
-
-    def search(
-        self, view: View, model_id: str, vector: Vector, limit: int, rows: Sequence[int] | None
-    ) -> list[tuple[int, float]]:
-        """Return rows and similarities, best first; EmbeddingError if the store fails."""
-        ...
+    vector: Vector | None = None  # the question's, once it is known
 
 
 class Searcher:
@@ -90,6 +84,10 @@ class Searcher:
         embedder: The embedding model, or None.
         weights: The constants of the ranking.
         external: A vector store that answers for the dense lane instead of the index's own vectors.
+        require_dense: Raise the EmbeddingError that keeps the dense lane from answering, instead of doing without it.
+
+    Raises:
+        InvalidArgument: `require_dense` comes without a model.
     """
 
     def __init__(
@@ -99,11 +97,12 @@ class Searcher:
         embedder: Embedder | None = None,
         weights: Weights = WEIGHTS,
         external: ExternalSearch | None = None,
+        *,
+        require_dense: bool = False,
     ) -> None:
-        self.external = external
         self.view = view
         self.texts = texts
-        self.embedder = embedder
+        self.dense = DenseLane(view, embedder, external, required=require_dense)
         self.weights = weights
         self._read: dict[int, Candidate] = {}
 
@@ -127,38 +126,44 @@ class Searcher:
         Raises:
             EmptyQuery: The question is empty.
             InvalidArgument: `top_k` or `mode` is out of range.
+            EmbeddingError: With `require_dense`: the lane of meaning cannot answer.
         """
         check_arguments(top_k, mode)
         query = understand(question)
         filters = _with_words(filters or Filters(), query)
         scope = filters.scope(self.view.catalog)
         found = self._gather(query, scope, mode, vector)
-        hits = self._hits(self._rank(query, found), found, top_k, query.phrases)
-        return Answer(hits, found.reasons, "" if hits else self._why_empty(query, filters, mode))
+        ranked = self._rank(query, found)
+        hits = self._hits(ranked, found, top_k, query.phrases)
+        if hits:
+            return Answer(hits, found.reasons)
+        if filters and (removed := self._removed(query, mode, found.vector)):
+            return Answer([], found.reasons, "filtered_out", removed)
+        return Answer([], found.reasons, self._why_empty(query, mode, ranked))
 
     def related(self, chunk: ChunkRow, top_k: int = 5) -> Answer:
         """Return the neighbours of a piece of code: other places that share its rarest words, or its meaning."""
         located = self.texts.locate(chunk)
         lexical = self.view.lexical
-        if located is None or lexical is None:
-            return Answer([], ["lexical_unavailable"] if lexical is None else [], "gone" if lexical else "")
+        if lexical is None:
+            return Answer([], ["lexical_unavailable"], "no_lane")
+        if located is None:
+            return Answer([], [], "gone")
         counted = count_terms(located.text)
         idf = self._idf(list(counted))
         best = sorted(counted, key=lambda term: (-counted[term] * idf[term], term))[:_RELATED_TERMS]
         found = _Found(weighted=[(term, 1.0) for term in best])
         found.lanes["lexical"] = lexical_lane(lexical, found.weighted, self._bags, Scope())
-        if self.embedder is not None:
-            matrix = self.view.vectors(self.embedder.model_id)
-            own = matrix.vector_of(chunk.row)
-            if own is not None:
-                found.similarities = dict(matrix.search(own, DENSE_LIMIT))
-                found.lanes["dense"] = list(found.similarities)
+        found.similarities = self.dense.neighbours(chunk.row, found.reasons)
+        if found.similarities:
+            found.lanes["dense"] = list(found.similarities)
         for rows in found.lanes.values():
             if chunk.row in rows:
                 rows.remove(chunk.row)
         found.similarities.pop(chunk.row, None)
         query = Query("", "prose", tuple(best))
-        return Answer(self._hits(self._rank(query, found), found, top_k, ()), [])
+        hits = self._hits(self._rank(query, found), found, top_k, ())
+        return Answer(hits, found.reasons, "" if hits else "no_neighbours")
 
     def _gather(self, query: Query, scope: Scope, mode: Mode, vector: Vector | None) -> _Found:
         found = _Found()
@@ -176,7 +181,9 @@ class Searcher:
             found.weighted = expand_terms(lexical, query.terms)
             found.lanes["lexical"] = lexical_lane(lexical, found.weighted, self._bags, scope)
         if mode in ("all", "meaning"):
-            found.similarities = self._dense(query, scope, found.reasons, vector)
+            found.similarities, found.vector = self.dense.search(
+                query.text, vector, lambda: self._rows(scope), found.reasons
+            )
             found.lanes["dense"] = list(found.similarities)
         return found
 
@@ -199,37 +206,6 @@ class Searcher:
             return {}
         documents = lexical.documents
         return {term: inverse_document_frequency(documents, lexical.document_frequency(term)) for term in terms}
-
-    def _dense(self, query: Query, scope: Scope, reasons: list[str], vector: Vector | None) -> dict[int, float]:
-        """Return similarities by row, best first; what keeps the lane from answering goes to `reasons`."""
-        if self.embedder is None:
-            reasons.append("no_embedding_model")
-            return {}
-        matrix = None if self.external is not None else self.view.vectors(self.embedder.model_id)
-        catalog = self.view.catalog
-        embedded = catalog.embedded_chunks(self.embedder.model_id) if matrix is None else len(matrix.rows)
-        if not embedded:
-            reasons.append("model_mismatch" if catalog.has_vectors() else "not_embedded")
-            return {}
-        if embedded < catalog.counts()[1]:
-            reasons.append("partly_embedded")
-        if vector is None:
-            try:
-                vector = self.embedder.embed_query(query.text)
-            except EmbeddingError as error:
-                reasons.append(error.reason)
-                return {}
-        if matrix is not None:
-            if vector.shape[-1] != matrix.width:
-                reasons.append("dimension_mismatch")
-                return {}
-            return dict(matrix.search(vector, DENSE_LIMIT, self._rows(scope)))
-        assert self.external is not None
-        try:
-            return dict(self.external.search(self.view, self.embedder.model_id, vector, DENSE_LIMIT, self._rows(scope)))
-        except EmbeddingError as error:
-            reasons.append(error.reason)
-            return {}
 
     def _candidates(self, rows: Sequence[int]) -> dict[int, Candidate]:
         """Return candidates by row, each read once per query; rows that are gone are left out."""
@@ -297,17 +273,27 @@ class Searcher:
             hit if hit.stale else focus(hit, shifts[hit.row], symbols.get(hit.row, ()), wanted, named) for hit in hits
         ]
 
-    def _why_empty(self, query: Query, filters: Filters, mode: Mode) -> str:
+    def _removed(self, query: Query, mode: Mode, vector: Vector | None) -> tuple[Hit, ...]:
+        """Return the first places that the question finds without filters. They name the code and do not quote it."""
+        found = self._gather(query, Scope(), mode, vector)
+        hits = self._hits(self._rank(query, found), found, MAX_PREVIEW, query.phrases)
+        return tuple(replace(hit, text="", context="") for hit in hits)
+
+    def _why_empty(self, query: Query, mode: Mode, ranked: Sequence[Ranked]) -> EmptyReason:
         if not self.view.catalog.counts()[1]:
             return "empty_index"
-        if filters and self._rank(query, self._gather(query, Scope(), mode, None)):
-            return "filtered_out"
         if query.phrases:
             return "no_phrase"
-        if mode in ("symbol", "path"):
-            return f"no_{mode}"
+        if ranked and ranked[0].score > 0:
+            return "gone"  # a hit, were its file still there
+        if mode == "symbol":
+            return "no_symbol"
+        if mode == "path":
+            return "no_path"
         if mode == "meaning":
-            return "no_vectors"
+            return "no_vectors"  # with vectors, something is always the closest
+        if self.view.lexical is None:
+            return "no_lane"
         return "no_known_word" if query.terms or query.names else "no_tokens"
 
 

@@ -56,6 +56,8 @@ def _with_facts(answer: Answer, result: SearchResult, following: Action | None) 
     if not result.hits:
         answer.pop("note")
         answer["empty_reason"] = result.empty_reason
+        if result.filtered_preview:
+            answer["filtered_preview"] = [place(hit, (), 0) for hit in result.filtered_preview]
     answer["generation"] = result.watermark.generation
     if result.degraded:
         answer["degraded_reasons"] = list(result.degraded_reasons)
