@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +59,7 @@ def test_search_json_has_the_documented_shape(run: Any) -> None:
 def test_nothing_found_is_exit_code_one_and_says_why(run: Any) -> None:
     code, out, _ = run("search", "qwertyzzz")
     assert code == NOTHING
-    assert out == "nothing found (no known word)\n"
+    assert out == "nothing found: No word of the question is in the code.\n"
 
 
 @pytest.mark.parametrize("top_k", ["0", "-3", "201", "five"])
@@ -137,13 +139,15 @@ def test_filters_narrow_the_search(run: Any) -> None:
     assert {hit["file_path"] for hit in json.loads(out)["hits"]} == {"tests/test_retry.py"}
     code, out, _ = run("search", "backoff", "--language", "go", "--json")
     assert code == NOTHING
-    assert json.loads(out)["empty_reason"] == "filtered_out"
+    answer = json.loads(out)
+    assert answer["empty_reason"] == "filtered_out"
+    assert answer["filtered_preview"][0]["file_path"] == "src/retry.py"
+    code, out, _ = run("search", "backoff", "--language", "go")
+    assert code == NOTHING and out.startswith("nothing found: The question is answered, but the filters leave none")
+    assert "without the filters: src/retry.py:" in out
 
 
 def test_output_survives_a_terminal_that_is_not_utf8(tree: MakeTree, tmp_path: Path) -> None:
-    import subprocess
-    import sys
-
     root = tree({"straße.py": "def größe():\n    '''计算加班费'''\n    return 1\n"})
     environment = {**os.environ, "PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONIOENCODING": "ascii:strict"}
     command = [sys.executable, "-m", "llama_index_codeindex.cli", "search", str(root), "加班", "--embed", "none"]
@@ -160,3 +164,50 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
             main([argument])
         assert stopped.value.code == 0
         assert expected in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("line", "message", "suggestion"),
+    [
+        (["--json"], "The following arguments are required: COMMAND.", "See `codeindex --help`."),
+        (["serch", ".", "x", "--json"], "invalid choice: 'serch'", "See `codeindex --help`."),
+        (["search", ".", "--json"], "The following arguments are required: QUERY.", "See `codeindex search --help`."),
+        (["map", ".", "--budget", "many", "--json"], "Argument --budget: invalid int value: 'many'.", "codeindex map"),
+        (["refs", ".", "x", "--js", "--deep", "3"], "Unrecognized arguments: --deep 3.", "See `codeindex"),
+        (["completion", "tcsh", "--json"], "invalid choice: 'tcsh'", "See `codeindex completion --help`."),
+    ],
+)
+def test_a_wrong_use_is_the_one_error_shape_where_json_is_wanted(
+    capsys: pytest.CaptureFixture[str], line: list[str], message: str, suggestion: str
+) -> None:
+    assert main(line) == FAILED
+    captured = capsys.readouterr()
+    error = json.loads(captured.err)["error"]
+    assert captured.out == ""
+    assert set(error) == {"code", "message", "suggestion", "next_action"}
+    assert error["code"] == "INVALID_ARGUMENT"
+    assert message in error["message"]
+    assert suggestion in error["suggestion"]
+
+
+def test_a_wrong_use_names_no_place_of_the_machine(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["status", ".", str(tmp_path), "--json"]) == FAILED
+    message = json.loads(capsys.readouterr().err)["error"]["message"]
+    assert message == f"Unrecognized arguments: {tmp_path.name}."
+
+
+@pytest.mark.parametrize("line", [["search", "."], ["serch"], [], ["search", ".", "--", "--json", "x"]])
+def test_a_wrong_use_is_text_otherwise(capsys: pytest.CaptureFixture[str], line: list[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(line)
+    captured = capsys.readouterr()
+    assert stopped.value.code == FAILED
+    assert captured.out == ""
+    assert captured.err.startswith("usage: codeindex")
+
+
+def test_a_wrong_use_in_a_process_of_its_own_leaves_no_traceback() -> None:
+    command = [sys.executable, "-m", "llama_index_codeindex", "search", "--json"]
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (FAILED, b"")
+    assert list(json.loads(done.stderr)) == ["error"]

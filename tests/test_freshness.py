@@ -187,7 +187,7 @@ def test_auto_refreshes_before_an_answer_and_only_when_something_changed(root: P
 def test_auto_answers_from_the_last_generation_while_another_writes(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("llama_index_codeindex.engine.codebase._AUTO_WAIT", 0.05)
+    monkeypatch.setattr("llama_index_codeindex.engine.upkeep._AUTO_WAIT", 0.05)
     codebase = Codebase(root, tmp_path / "cache", refresh="auto")
     codebase.refresh()
     write(root, {"app.py": "def swing_hinge():\n    return 1\n"})

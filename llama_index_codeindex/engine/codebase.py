@@ -1,74 +1,44 @@
-"""One code base: its index on disk, kept fresh, searched and packed. What the command line and LlamaIndex stand on."""
+"""One code base: a folder whose index is asked questions. What the command line and LlamaIndex stand on."""
 
 from __future__ import annotations
 
-import json
 import os
-import sqlite3
-import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 from llama_index_codeindex.engine.context.pack import MAX_HITS, MAX_LINES, MAX_TOKENS, Pack, make_pack
-from llama_index_codeindex.engine.errors import (
-    EmbeddingError,
-    EmptyQuery,
-    FileNotIndexed,
-    IndexDamaged,
-    InvalidArgument,
-    StoreError,
-)
-from llama_index_codeindex.engine.files.gate import Gate
+from llama_index_codeindex.engine.errors import EmptyQuery, FileNotIndexed, InvalidArgument
 from llama_index_codeindex.engine.files.jail import relative_path, resolve_root
 from llama_index_codeindex.engine.graph import questions
 from llama_index_codeindex.engine.graph.atlas import Atlas
-from llama_index_codeindex.engine.graph.drawing import draw_picture
 from llama_index_codeindex.engine.graph.model import Callers, Impact, Place, References
 from llama_index_codeindex.engine.graph.repomap import DEFAULT_BUDGET, RepoMap, focus_on
-from llama_index_codeindex.engine.model import Gap, Mode, SearchResult, Watermark
+from llama_index_codeindex.engine.model import Mode, SearchResult
+from llama_index_codeindex.engine.search.dense import check_dense
 from llama_index_codeindex.engine.search.filters import Filters
-from llama_index_codeindex.engine.search.searcher import MAX_TOP_K, Answer, ExternalSearch, Searcher, check_arguments
+from llama_index_codeindex.engine.search.searcher import MAX_TOP_K, Answer, Searcher, check_arguments
 from llama_index_codeindex.engine.search.texts import DiskTexts, TextCache
-from llama_index_codeindex.engine.store.builder import (
-    Builder,
-    BuildOptions,
-    Embedder,
-    ProgressCallback,
-    RefreshReport,
-)
-from llama_index_codeindex.engine.store.embedding import is_embedded
 from llama_index_codeindex.engine.store.location import locate
+from llama_index_codeindex.engine.store.options import BuildOptions, Embedder
 from llama_index_codeindex.engine.store.revision import RevisionTree
-from llama_index_codeindex.engine.store.store import Store, View
+from llama_index_codeindex.engine.store.store import View
 from llama_index_codeindex.engine.store.tree import DiskTree
 from llama_index_codeindex.engine.store.vectors import Vector
-from llama_index_codeindex.engine.watch import DEBOUNCE, RECONCILE, Watcher
+from llama_index_codeindex.engine.upkeep import Upkeep
+from llama_index_codeindex.engine.watermark import watermark
 
 if TYPE_CHECKING:
     from llama_index_codeindex.engine.facts.inventory import Inventory
     from llama_index_codeindex.engine.facts.model import Facts
 
 Refresh = Literal["manual", "auto"]
-_T = TypeVar("_T")
 
-# A search with `refresh="auto"` waits this long for a writer, and answers from the last generation if it takes longer.
-_AUTO_WAIT = 5.0
 # Hits of a question around which a map is drawn.
 _MAP_HITS = 20
 
 
-class ExternalVectorStore(ExternalSearch, Protocol):
-    """A vector store of the user's that is kept in step with the index."""
-
-    def sync(self, view: View, model_id: str) -> int:
-        """Send what is new and remove what is gone; EmbeddingError if the store fails."""
-        ...
-
-
-class Codebase:
+class Codebase(Upkeep):
     """A root with its index.
 
     Args:
@@ -79,11 +49,13 @@ class Codebase:
         allow_broad_root: Admit a home directory or a file system's root.
         refresh: With "auto", every search first brings the index to the state of the tree.
         revision: A branch, tag or commit to index instead of the files on disk; nothing is checked out.
+        require_dense: Insist on answers by meaning: where the embedding model or its vectors are missing, questions and
+            refreshes raise the EmbeddingError instead of doing without.
 
     Raises:
         RootError: The root cannot be used.
         IndexNotWritable: The index folder cannot be used.
-        InvalidArgument: There is no such revision.
+        InvalidArgument: There is no such revision, or `require_dense` comes without a model.
     """
 
     def __init__(
@@ -96,116 +68,26 @@ class Codebase:
         allow_broad_root: bool = False,
         refresh: Refresh = "manual",
         revision: str = "",
+        require_dense: bool = False,
     ) -> None:
+        check_dense(embedder, required=require_dense)
         if refresh not in ("manual", "auto"):
             raise InvalidArgument("`refresh` is 'manual' or 'auto'.", suggestion="Use refresh='auto'.")
-        self.root = resolve_root(root, allow_broad=allow_broad_root)
-        self.embedder = embedder
-        self.revision = revision
-        self.auto = refresh == "auto"
-        self._layout = locate(self.root, cache_dir, revision)
+        resolved = resolve_root(root, allow_broad=allow_broad_root)
+        layout = locate(resolved, cache_dir, revision)
         options = options or BuildOptions()
-        skip = (*options.walk.skip, *self._layout.inside(self.root))
-        self.options = replace(options, walk=replace(options.walk, skip=skip))
-        self.tree: DiskTree | RevisionTree = (
-            RevisionTree(self.root, self.options.walk, revision) if revision else DiskTree(self.root, self.options.walk)
-        )
-        self.store = Store(self._layout)
-        self.external: ExternalVectorStore | None = None
+        walked = replace(options.walk, skip=(*options.walk.skip, *layout.inside(resolved)))
+        tree = RevisionTree(resolved, walked, revision) if revision else DiskTree(resolved, walked)
+        super().__init__(
+            resolved, layout, tree, replace(options, walk=walked), embedder,
+            require_dense=require_dense, auto=refresh == "auto",
+        )  # fmt: skip
+        self.revision = revision
         self._texts = TextCache()
         self._atlas = Atlas()
-        self._auto_lock = threading.Lock()
         self._inventory: Inventory | None = None
-        self._watchers: list[Watcher] = []
 
-    @property
-    def folder(self) -> Path:
-        """The index folder."""
-        return self._layout.folder
-
-    @property
-    def gate(self) -> Gate:
-        """The gate that the indexed texts are read through."""
-        return self.tree.gate_at(self.store.catalog.meta().get("commit", ""))
-
-    @property
-    def generation(self) -> int:
-        """The number of the generation that serves; 0 before the first."""
-        return int(self.store.catalog.meta().get("generation", "0"))
-
-    # -- keeping it fresh ----------------------------------------------------------------------------------------------
-
-    def refresh(
-        self, progress: ProgressCallback | None = None, *, timeout: float = 60.0, verify: bool = False
-    ) -> RefreshReport:
-        """Bring the index to the state of the tree; see `Builder.refresh`."""
-        if self.store.layout is None:  # it was cleared
-            self.store = Store(self._layout)
-        report = self._builder().refresh(progress, timeout, verify=verify)
-        if self.external is not None and self.embedder is not None:
-            with self.store.read() as view, suppress(EmbeddingError):  # every answer then says that the store is away
-                self.external.sync(view, self.embedder.model_id)
-        return report
-
-    def _builder(self) -> Builder:
-        return Builder(self.store, self.root, self.options, self.embedder, self.tree)
-
-    def _refresh_before_answer(self) -> None:
-        with self._auto_lock, suppress(StoreError):  # the answer's watermark then says that it failed or is stale
-            self.refresh(timeout=_AUTO_WAIT)
-
-    def is_changed(self) -> bool:
-        """Say whether the tree has moved on since the index was made; files that look changed are compared by content."""
-        try:
-            survey = self._builder().survey()
-        except InvalidArgument:
-            return True  # the revision is gone
-        head = {"commit", "branch"}
-        return survey.is_tree_changed or any(survey.meta.get(key, "") != survey.facts[key] for key in head)
-
-    def watch(
-        self,
-        debounce: float = DEBOUNCE,
-        reconcile: float = RECONCILE,
-        on_refresh: Callable[[RefreshReport], None] | None = None,
-    ) -> Watcher:
-        """Refresh whenever files change, until the watcher is stopped or the index closed.
-
-        Args:
-            debounce: Seconds without a change before a refresh.
-            reconcile: Seconds between comparisons of every file's content, which find what no event told.
-            on_refresh: Called in the watcher's thread after every refresh that it made.
-        """
-        watcher = Watcher(self.root, self.refresh, self.options.walk.skip, debounce, reconcile, on_refresh)
-        self._watchers.append(watcher)
-        return watcher.start()
-
-    def clear(self) -> None:
-        """Stop the watchers and remove the index from disk, once no writer is at work any more.
-
-        Raises:
-            IndexBusy: Another writer is at work.
-            IndexNotWritable: The folder cannot be removed.
-        """
-        self._stop_watchers()
-        self.store.clear()
-        self.store = Store(None)
-
-    def _stop_watchers(self) -> None:
-        while self._watchers:
-            self._watchers.pop().stop()
-
-    # -- what it says --------------------------------------------------------------------------------------------------
-
-    def status(self) -> Watermark:
-        """Return which snapshot of the code the index describes, compared with the tree as it is now."""
-        changed = self.store.layout is not None and self.is_changed()
-        with self.store.read() as view:
-            return self._watermark(view, changed=changed)
-
-    def gaps(self) -> list[Gap]:
-        """Return what the walk met that is not in the index."""
-        return self.store.catalog.gaps()
+    # -- what is where -------------------------------------------------------------------------------------------------
 
     def search(
         self,
@@ -226,6 +108,7 @@ class Codebase:
 
         Raises:
             QueryError: The question or an argument cannot be used.
+            EmbeddingError: With `require_dense`: the lane of meaning cannot answer.
             IndexDamaged: The index turned out to be damaged; a refresh builds it anew.
         """
         check_arguments(top_k, mode)
@@ -263,23 +146,19 @@ class Codebase:
 
     def _answer(self, ask: Callable[[Searcher], Answer]) -> SearchResult:
         """Ask one generation, and say which it was and how far the answer can be trusted."""
-        if self.auto:
-            self._refresh_before_answer()
-        try:
-            with self.store.read() as view:
-                commit = view.meta.get("commit", "")
-                texts = DiskTexts(self.tree.gate_at(commit), self._texts, self.tree.stamps(commit))
-                answer = ask(Searcher(view, texts, self.embedder, external=self.external))
-                mark = self._watermark(view, changed=texts.has_moved)
-                reasons = [*answer.degraded_reasons, *self.store.repairs]
-                if self.revision and mark.state == "stale":
-                    reasons.append("revision_moved")
-                return SearchResult(answer.hits, bool(reasons), reasons, mark, answer.empty_reason)
-        except sqlite3.OperationalError:
-            raise
-        except sqlite3.DatabaseError:
-            self.store.repair()
-            raise IndexDamaged("The index was damaged and has been emptied.", suggestion="Refresh it.") from None
+        with self._reading() as view:
+            texts = self._texts_at(view)
+            answer = ask(Searcher(view, texts, self.embedder, external=self.external, require_dense=self.require_dense))
+            mark = watermark(view, self.tree, self.embedder, changed=texts.has_moved)
+            reasons = [*answer.degraded_reasons, *self.store.repairs]
+            if self.revision and mark.state == "stale":
+                reasons.append("revision_moved")
+            return SearchResult(answer.hits, bool(reasons), reasons, mark, answer.empty_reason, answer.filtered_preview)
+
+    def _texts_at(self, view: View) -> DiskTexts:
+        """Return the texts that a generation was made from, as they are now."""
+        commit = view.meta.get("commit", "")
+        return DiskTexts(self.tree.gate_at(commit), self._texts, self.tree.stamps(commit))
 
     def pack(
         self,
@@ -318,9 +197,7 @@ class Codebase:
         """Return what the manifests and lock files of the index declare, as they are now."""
         from llama_index_codeindex.engine.facts.inventory import Inventory  # its parsers are slow to load
 
-        if self.auto:
-            self._refresh_before_answer()
-        with self.store.read() as view:
+        with self._reading() as view:
             paths, gaps = list(view.catalog.files()), view.catalog.gaps()
             gate = self.tree.gate_at(view.meta.get("commit", ""))
         self._inventory = self._inventory or Inventory()
@@ -330,7 +207,8 @@ class Codebase:
 
     def definitions(self, name: str) -> tuple[Place, ...]:
         """Return the definitions that a name means, qualified or not, or an id of the form `path#qualified`."""
-        return self._ask(lambda view: questions.definitions(view, self._lines_at(view), name))
+        with self._reading() as view:
+            return questions.definitions(view, self._texts_at(view).lines, name)
 
     def references(self, name: str) -> References:
         """Return where a name is used, with the definition around each use and how sure it is that this name is meant.
@@ -348,7 +226,8 @@ class Codebase:
             EmptyQuery: The name is empty.
             SymbolNotFound: It is neither defined nor used.
         """
-        return self._ask(lambda view: questions.references(view, self._lines_at(view), name))
+        with self._reading() as view:
+            return questions.references(view, self._texts_at(view).lines, name)
 
     def callers(self, name: str, depth: int = 1) -> Callers:
         """Return what calls a definition and what calls that; only calls that are `exact` or `likely` are followed.
@@ -360,7 +239,8 @@ class Codebase:
         Raises:
             QueryError: The name is not defined in the index, or an argument is out of range.
         """
-        return self._ask(lambda view: questions.callers(view, self._lines_at(view), name, depth))
+        with self._reading() as view:
+            return questions.callers(view, self._texts_at(view).lines, name, depth)
 
     def impact(self, target: str) -> Impact:
         """Return what a change of a file or a symbol may reach: callers of callers, their files, the tests among them.
@@ -371,7 +251,8 @@ class Codebase:
         Raises:
             QueryError: It is neither.
         """
-        return self._ask(lambda view: questions.impact(view, self._lines_at(view), target))
+        with self._reading() as view:
+            return questions.impact(view, self._texts_at(view).lines, target)
 
     def repo_map(
         self,
@@ -381,85 +262,20 @@ class Codebase:
         page: int = 1,
         counter: Callable[[str], int] | None = None,
     ) -> RepoMap:
-        """Return a map of the code base: the most used files and their most used symbols with signatures.
-
-        Args:
-            budget: The most tokens that a page costs; it is used to within two per cent while there is more to show.
-            query: A question that the map is to be about.
-            paths: Files or folders that it is to be about.
-            page: Which page, from 1; each has the skeleton of the whole.
-            counter: Counts the tokens of a text; a cautious estimate by default.
+        """Return a map of the code base, or of what a question or some paths are about; see `draw_map`.
 
         Raises:
             FileNotIndexed: None of the paths is in the index.
             InvalidArgument: An argument is out of range.
         """
         hits = self.search(query, _MAP_HITS).hits if query is not None else []
-
-        def draw(view: View) -> RepoMap:
+        with self._reading() as view:
             focus = focus_on(self._atlas.graph(view), hits, [relative_path(path, self.root) for path in paths or ()])
             return self._atlas.repo_map(view, focus, budget, page, counter)
 
-        return self._ask(draw)
-
     def picture(self) -> str:
         """Return the map as a self-contained SVG for a person: folders, files by their lines, arrows by references."""
-        return self._ask(lambda view: draw_picture(self._atlas.order(view, focus_on(self._atlas.graph(view), [], []))))
+        from llama_index_codeindex.engine.graph.drawing import draw_picture  # seldom wanted
 
-    def _lines_at(self, view: View) -> Callable[[str], Sequence[str] | None]:
-        commit = view.meta.get("commit", "")
-        return DiskTexts(self.tree.gate_at(commit), self._texts, self.tree.stamps(commit)).lines
-
-    def _ask(self, question: Callable[[View], _T]) -> _T:
-        """Ask one generation something that no search answers."""
-        if self.auto:
-            self._refresh_before_answer()
-        try:
-            with self.store.read() as view:
-                return question(view)
-        except sqlite3.OperationalError:
-            raise
-        except sqlite3.DatabaseError:
-            self.store.repair()
-            raise IndexDamaged("The index was damaged and has been emptied.", suggestion="Refresh it.") from None
-
-    def _watermark(self, view: View, *, changed: bool) -> Watermark:
-        meta = view.meta
-        files, chunks = view.catalog.counts()
-        model = self.embedder.model_id if self.embedder else ""
-        share = self._embedded_share(view, chunks)
-        return Watermark(
-            generation=view.generation, state=self._state(view, share, changed), commit=meta.get("commit", ""),
-            branch=meta.get("branch", ""), dirty_digest=meta.get("tree_digest", ""),
-            scanned_at=max(meta.get("scanned_at", ""), self.store.verified_at if meta.get("stamp") else ""), files=files,
-            chunks=chunks, gaps=json.loads(meta.get("gaps", "{}")), parser_fingerprint=meta.get("fingerprint", ""),
-            embedding_model=model, embedded_share=round(share, 4),
-        )  # fmt: skip
-
-    def _embedded_share(self, view: View, chunks: int) -> float:
-        if self.embedder is None or not chunks:
-            return 0.0
-        if is_embedded(view.meta, self.embedder.model_id):
-            return 1.0
-        return view.catalog.embedded_chunks(self.embedder.model_id) / chunks
-
-    def _state(self, view: View, share: float, changed: bool) -> str:
-        """Return the state: what went wrong comes before what is old, and that before what is incomplete."""
-        meta = view.meta
-        if self.store.failure or meta.get("failed"):
-            return "failed"
-        if not meta.get("stamp"):
-            return "indexing"
-        head = self.tree.head()
-        if changed or (head.commit, head.branch) != (meta.get("commit", ""), meta.get("branch", "")):
-            return "stale"
-        if view.lexical is None or (self.embedder is not None and share < 1.0 and view.catalog.counts()[1]):
-            return "partial"
-        return "current"
-
-    def close(self) -> None:
-        """Stop the watchers and close the index."""
-        self._stop_watchers()
-        if isinstance(self.tree, RevisionTree):
-            self.tree.close()
-        self.store.close()
+        with self._reading() as view:
+            return draw_picture(self._atlas.order(view, focus_on(self._atlas.graph(view), [], [])))

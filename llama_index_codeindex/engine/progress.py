@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
-
-from tqdm import tqdm
+from typing import TYPE_CHECKING, Any, Final
 
 from llama_index_codeindex.engine.store.builder import Progress
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 
 class ProgressBar:
@@ -30,6 +31,8 @@ class ProgressBar:
             self._finish()
             self._stage = progress.stage
             if progress.total > 1 and progress.stage != "scan":
+                from tqdm import tqdm  # most refreshes find nothing to do, and show no bar
+
                 unit = " files" if progress.stage == "parse" else " texts"
                 # On terminals alone, and only when there is something to wait for.
                 self._bar = tqdm(

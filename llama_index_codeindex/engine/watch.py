@@ -9,8 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-import watchfiles
-
 from llama_index_codeindex.engine.errors import CodeIndexError
 from llama_index_codeindex.engine.files.gitrepo import find_repository
 from llama_index_codeindex.engine.store.options import RefreshReport
@@ -27,7 +25,8 @@ _TICK_MS = 200
 _RETRY = 30.0
 # What git changes when HEAD moves; the rest of its folder (the index, objects, logs, locks) says nothing about files.
 _GIT_FILES = frozenset(("HEAD", "packed-refs"))
-_NOISE = frozenset(watchfiles.DefaultFilter.ignore_dirs) - {".git", ".idea"}
+# Of the folders that watchfiles takes for noise, these are not.
+_WATCHED = frozenset((".git", ".idea"))
 
 
 class _Refresh(Protocol):
@@ -55,6 +54,8 @@ class Watcher:
         reconcile: float = RECONCILE,
         on_refresh: Callable[[RefreshReport], None] | None = None,
     ) -> None:
+        import watchfiles  # whoever does not watch need not wait until it is loaded
+
         self.root = root
         self.problem: Exception | None = None  # why the last refresh, or the watching itself, failed
         self._refresh = refresh
@@ -62,6 +63,8 @@ class Watcher:
         self._debounce = debounce
         self._reconcile = reconcile
         self._on_refresh = on_refresh
+        self._noise = frozenset(watchfiles.DefaultFilter.ignore_dirs) - _WATCHED
+        self._changes = watchfiles.watch
         self._stop = threading.Event()
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, name="codeindex-watch", daemon=True)
@@ -100,7 +103,7 @@ class Watcher:
             return not path.endswith(".lock") and (
                 below[:1] == ("refs",) or (len(below) == 1 and below[0] in _GIT_FILES)
             )
-        return _NOISE.isdisjoint(parts)
+        return self._noise.isdisjoint(parts)
 
     def _run(self) -> None:
         first = last = 0.0  # when the changes that wait to be refreshed began and ended
@@ -123,7 +126,7 @@ class Watcher:
         if repository is not None and not repository.git_dir.is_relative_to(self.root):
             paths.append(repository.git_dir)  # a worktree's, or that of a repository around the root
         try:
-            watching = watchfiles.watch(
+            watching = self._changes(
                 *paths, watch_filter=lambda _, path: self.wants(path), debounce=_TICK_MS, step=50, stop_event=self._stop,
                 rust_timeout=_TICK_MS, yield_on_timeout=True, raise_interrupt=False,
             )  # fmt: skip

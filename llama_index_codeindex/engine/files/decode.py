@@ -5,8 +5,6 @@ from __future__ import annotations
 import codecs
 import re
 
-from charset_normalizer import from_bytes
-
 # Where git, grep and editors look for the NUL that makes a file binary.
 _BINARY_WINDOW = 8192
 
@@ -67,6 +65,8 @@ def _detect(data: bytes) -> tuple[str, str] | None:
     is_latin = len(_HIGH_RUN.findall(lines)) * 2 > len(_HIGH.findall(lines))
     if is_latin and not _is_central_european(lines):
         return None
+    from charset_normalizer import from_bytes  # most code is UTF-8, and never gets here
+
     best = from_bytes(lines, cp_isolation=_CENTRAL_EUROPEAN if is_latin else _OTHER_SCRIPTS).best()
     if best is None or best.encoding == "ascii":
         return None

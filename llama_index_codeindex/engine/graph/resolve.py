@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from llama_index_codeindex.engine.graph.evidence import (
-    FUNCTIONS,
     TYPES,
     family,
     fitting,
@@ -21,9 +19,10 @@ from llama_index_codeindex.engine.graph.evidence import (
     module_names,
 )
 from llama_index_codeindex.engine.graph.model import Confidence, Place, Use
+from llama_index_codeindex.engine.graph.scopes import Scopes
 from llama_index_codeindex.engine.graph.text import OWN, PARENT, ReadLines, Surroundings, is_foreign
 from llama_index_codeindex.engine.store.catalog import symbol_key
-from llama_index_codeindex.engine.store.relations import Definition, Node, Relations, Span
+from llama_index_codeindex.engine.store.relations import Definition, Node, Relations
 
 # Candidates that a use by name alone carries; more than a reader compares.
 _MAX_CANDIDATES = 5
@@ -43,8 +42,6 @@ _STRENGTH: dict[Confidence, int] = {"exact": 0, "likely": 1, "name": 2}
 
 
 _Fits = dict[tuple[str, str, bool], tuple[Definition, ...]]
-# The definitions of a file by their lines and names, where each starts, and which one is around each.
-_Nest = tuple[list[Span], list[int], list[int]]
 
 
 def _no_text(_: str) -> None:
@@ -80,14 +77,12 @@ class Resolver:
 
     def __init__(self, relations: Relations, read: ReadLines = _no_text) -> None:
         self._relations = relations
+        self._scopes = Scopes(relations)
         self._surroundings = Surroundings(read)
         self.nodes: dict[int, Node] = {node.id: node for node in relations.nodes()}
-        self._spans: dict[int, list[Definition]] = {}
         self._imports: dict[int, frozenset[str]] = {}
         self._resolved: dict[str, list[Resolved]] = {}
         self._named: dict[str, list[Definition]] = {}
-        self._nests: dict[int, _Nest] = {}
-        self._parents: dict[Definition, Definition | None] = {}
         self._ids: dict[int, tuple[tuple[Definition, ...], tuple[str, ...]]] = {}
 
     # -- definitions ---------------------------------------------------------------------------------------------------
@@ -98,7 +93,7 @@ class Resolver:
         home = next((node.id for node in self.nodes.values() if rest and node.path == path), None)
         wanted = name if home is None else rest.partition("~")[0]
         if home is not None:
-            own = [d for d in self._spans_of(home) if d.qualified == wanted]
+            own = [d for d in self._scopes.definitions_of(home) if d.qualified == wanted]
             if own:
                 return merge_twins(own, self.nodes)
         plain = wanted.strip().rstrip("()")
@@ -110,7 +105,7 @@ class Resolver:
 
     def in_file(self, file_id: int) -> list[Definition]:
         """Return the definitions of a file that other code can name."""
-        return [d for d in self._spans_of(file_id) if not self._is_local(d)]
+        return [d for d in self._scopes.definitions_of(file_id) if not self._scopes.is_local(d)]
 
     def place(self, definition: Definition) -> Place:
         """Return a definition in its public form."""
@@ -152,7 +147,7 @@ class Resolver:
         for target in targets:
             if target.name in _CONSTRUCTORS and target.kind == "method":
                 owners.extend(
-                    d for d in self._enclosing(target.file_id, target.name_line) if d.qualified == target.scope
+                    d for d in self._scopes.enclosing(target.file_id, target.name_line) if d.qualified == target.scope
                 )
         return owners
 
@@ -166,12 +161,12 @@ class Resolver:
         self._load_imports(users)
         readable = self._worth_reading(name, users, everything)
         # Of the other files only the lines and names are needed: reading all definitions takes longer than the rest.
-        self._load_nests(users)
-        self._load({d.file_id for d in everything} | readable)
-        shared = [d for d in everything if not self._is_local(d)]
+        self._scopes.load_nests(users)
+        self._scopes.load({d.file_id for d in everything} | readable)
+        shared = [d for d in everything if not self._scopes.is_local(d)]
         local: dict[int, list[Definition]] = {}
         for definition in everything:
-            if self._is_local(definition):
+            if self._scopes.is_local(definition):
                 local.setdefault(definition.file_id, []).append(definition)
         found = []
         chosen: dict[tuple[int, str, str | None], _Choice] = {}
@@ -181,12 +176,14 @@ class Resolver:
             inner = local.get(use.file_id, ())
             for line in use.lines:
                 receiver = self._surroundings.receiver(user.path, line, name, use.kind) if is_read else None
-                seen = [d for d in inner if self._is_visible(d, line)]
+                seen = [d for d in inner if self._scopes.is_visible(d, line)]
                 key = (use.file_id, use.kind, receiver)
                 if seen and not receiver:  # what a function defines for itself hides what is outside
                     choice = _Choice(seen[-1], "exact" if is_read else "likely", (seen[-1],))
                 elif receiver in (OWN, PARENT):
-                    choice = self._choose_member(shared, user, use.kind, receiver, self._enclosing(user.id, line))
+                    choice = self._choose_member(
+                        shared, user, use.kind, receiver, self._scopes.enclosing(user.id, line)
+                    )
                 else:
                     if key not in chosen:
                         chosen[key] = self._choose(shared, user, use.kind, receiver, fits, is_read=is_read)
@@ -197,7 +194,10 @@ class Resolver:
 
     def around(self, resolved: Resolved) -> list[Definition]:
         """Return the definitions that hold a use, from the outermost to the innermost."""
-        return self._enclosing(resolved.file_id, resolved.line)
+        return self._scopes.enclosing(resolved.file_id, resolved.line)
+
+    def _load_imports(self, file_ids: Iterable[int]) -> None:
+        self._imports.update(self._relations.imports_of(sorted(set(file_ids) - self._imports.keys())))
 
     def _worth_reading(self, name: str, users: set[int], definitions: Sequence[Definition]) -> frozenset[int]:
         """Return the files whose text is read: all, or those that define the name or import a definition of it first."""
@@ -289,80 +289,12 @@ class Resolver:
         # What is read behind a dot is a member, and this is none.
         return (None, "name") if plain or (receiver and kind == "value") else (definition, "likely")
 
-    # -- scopes --------------------------------------------------------------------------------------------------------
-
-    def _load(self, file_ids: Iterable[int]) -> None:
-        missing = sorted(set(file_ids) - self._spans.keys())
-        for file_id in missing:
-            self._spans[file_id] = []
-        for definition in self._relations.definitions_in(missing):
-            self._spans[definition.file_id].append(definition)
-
-    def _load_imports(self, file_ids: Iterable[int]) -> None:
-        self._imports.update(self._relations.imports_of(sorted(set(file_ids) - self._imports.keys())))
-
-    def _spans_of(self, file_id: int) -> list[Definition]:
-        self._load([file_id])
-        return self._spans[file_id]
-
-    def _enclosing(self, file_id: int, line: int) -> list[Definition]:
-        """Return the definitions that hold a line, from the outermost to the innermost."""
-        _, _, outer = self._nest(file_id)
-        place, spans = self._innermost(file_id, line), self._spans_of(file_id)
-        found = []
-        while place >= 0:
-            found.append(spans[place])
-            place = outer[place]
-        return found[::-1]
-
-    def _innermost(self, file_id: int, line: int) -> int:
-        """Return the place of the innermost definition that holds a line among those of its file, or -1."""
-        spans, starts, outer = self._nest(file_id)
-        place = bisect_right(starts, line) - 1
-        while place >= 0 and spans[place][1] < line:
-            place = outer[place]
-        return place
-
-    def _nest(self, file_id: int) -> _Nest:
-        if file_id not in self._nests:
-            self._load_nests([file_id])
-        return self._nests[file_id]
-
-    def _load_nests(self, file_ids: Iterable[int]) -> None:
-        for file_id, spans in self._relations.spans_in(sorted(set(file_ids) - self._nests.keys())).items():
-            outer: list[int] = []
-            for place, (_, end, _) in enumerate(spans):
-                around = place - 1
-                while around >= 0 and spans[around][1] < end:
-                    around = outer[around]
-                outer.append(around)
-            self._nests[file_id] = (spans, [start for start, _, _ in spans], outer)
-
-    def parent(self, definition: Definition) -> Definition | None:
-        """Return the function inside which a definition is local, or None when it is not."""
-        if not definition.scope:
-            return None
-        if definition not in self._parents:
-            within = self._enclosing(definition.file_id, definition.name_line)
-            around = [d for d in within if d.qualified == definition.scope]
-            self._parents[definition] = around[-1] if around and around[-1].kind in FUNCTIONS else None
-        return self._parents[definition]
-
-    def _is_local(self, definition: Definition) -> bool:
-        """Say whether a definition is seen only inside the function around it; what hangs on an object gets out."""
-        return definition.kind != "method" and self.parent(definition) is not None
-
-    def _is_visible(self, definition: Definition, line: int) -> bool:
-        parent = self.parent(definition)
-        return parent is not None and parent.start_line <= line <= parent.end_line
-
     # -- public forms --------------------------------------------------------------------------------------------------
 
     def use(self, resolved: Resolved, sure: Confidence) -> Use:
         """Return a use in its public form."""
         node = self.nodes[resolved.file_id]
-        place = self._innermost(resolved.file_id, resolved.line)
-        symbol = self._nests[resolved.file_id][0][place][2] if place >= 0 else ""
+        symbol = self._scopes.symbol_at(resolved.file_id, resolved.line)
         target = self.identity(resolved.target) if resolved.target is not None and sure != "name" else ""
         ids = self._listed(resolved.candidates) if sure == "name" else ()
         return Use(node.path, resolved.line, resolved.kind, symbol, node.category, sure, target, ids)

@@ -9,8 +9,6 @@ from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from llama_index_codeindex.engine.errors import IndexBusy
 from llama_index_codeindex.engine.store.location import Layout
 
@@ -26,6 +24,8 @@ def writer_lock(layout: Layout | None, timeout: float) -> Iterator[None]:
     if layout is None:
         yield
         return
+    from filelock import FileLock, Timeout  # it brings asyncio, and whoever only reads needs neither
+
     layout.lock.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(str(layout.lock), thread_local=False)
     try:

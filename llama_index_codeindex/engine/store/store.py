@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from llama_index_codeindex.engine.errors import IndexNotWritable
+from llama_index_codeindex.engine.store import soundness
 from llama_index_codeindex.engine.store.catalog import Catalog
 from llama_index_codeindex.engine.store.lexical import LexicalIndex, LexicalSnapshot, derive, sum_files
 from llama_index_codeindex.engine.store.location import Layout
@@ -133,6 +134,7 @@ class Store:
         """Replace a catalog that turned out to be damaged while it was used."""
         if self.layout is not None:
             with self._lock:
+                soundness.forget(self.layout.catalog)
                 self.catalog.retire()
                 self.catalog = self._open_catalog(self.layout)
                 self._snapshot, self._matrix = ("", None), None
