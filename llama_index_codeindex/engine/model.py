@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 GapReason = Literal[
     "binary",  # a NUL byte, or a format that is no text
@@ -99,8 +99,7 @@ class Symbol:
     signature: str
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(NamedTuple):
     """A use of a name: `kind` is call, type, import, inherit, or value where it is only handed on."""
 
     name: str

@@ -58,7 +58,7 @@ def test_every_query_has_a_language_and_compiles() -> None:
     assert queries == grammars
     for grammar in sorted(grammars):
         query = tags_query(grammar)
-        assert query.definitions.pattern_count > 0
+        assert query.query.pattern_count > 0
 
 
 def test_at_least_the_promised_languages_have_grammars() -> None:

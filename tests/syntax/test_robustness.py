@@ -97,6 +97,14 @@ def test_errors_cost_only_themselves() -> None:
     assert "load" in names("a.kt", "fun f() { for (i in 0..<9) {} }\nfun load() {}\n")
 
 
+def test_a_sql_function_whose_body_the_grammar_cannot_read_is_still_named() -> None:
+    text = "CREATE FUNCTION check_it(b boolean) RETURNS void LANGUAGE plpgsql AS $body$\nBEGIN\n    ASSERT b IS TRUE;\nEND;\n"
+    assert names("a.sql", text + "$body$;\nCREATE FUNCTION f(a int) RETURNS void AS 'x' LANGUAGE sql;\n") == [
+        "check_it",
+        "f",
+    ]
+
+
 def test_a_class_whose_braces_the_grammar_cannot_match_is_still_named() -> None:
     found = outline("a.kt", "class Broken {\n    fun first() { val x = }}}} ${\n    fun second() {}\n")
     assert "Broken" in [s.name for s in found.symbols]

@@ -70,6 +70,13 @@ def test_references_say_what_is_used_and_how() -> None:
     }  # fmt: skip
 
 
+def test_words_of_elixir_are_no_calls_unless_a_module_has_them() -> None:
+    source = "defmodule A do\n  def f(x) do\n    if x, do: g(x), else: Errors.raise(x)\n  end\nend\n"
+    assert [(r.name, r.kind) for r in outline("a.ex", source).references] == [
+        ("Errors", "type"), ("g", "call"), ("raise", "call"),
+    ]  # fmt: skip
+
+
 def test_signatures_are_the_line_that_names() -> None:
     [symbol] = outline("a.py", "@cache\ndef  area(\n    x: int,\n) -> int:\n    return x\n").symbols
     assert (symbol.signature, symbol.name_line, symbol.start_line) == ("def area(", 2, 1)

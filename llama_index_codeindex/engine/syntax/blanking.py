@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import re
 
+from llama_index_codeindex.engine.syntax.cython import is_cython, readable_cython
+
 # A macro's name as nearly everyone writes it, perhaps with arguments.
 _MACRO = rb"[A-Z][A-Z0-9_]{2,}(?:[ \t]*\((?:[^()\n]|\([^()\n]*\))*\))?"
+_ARGUMENTS = rb"<[^;{}()\n]{0,200}>"
 
 _PATTERNS = tuple(
     re.compile(pattern, re.MULTILINE)
@@ -21,8 +24,15 @@ _PATTERNS = tuple(
         # EXPORT template <…>, API static int f(…), DEPRECATED("…") void g(…)
         rb"^[ \t]*((?:" + _MACRO + rb"[ \t]+)+)(?=(?:template|class|struct|union|enum|inline|static|constexpr|explicit|"
         rb"namespace|virtual|friend|extern|typedef|using|auto|void|bool|const|unsigned|int|char|~\w)\b)",
-        # API Result name(…): three words before the parenthesis, of which the first is no type
-        rb"^(" + _MACRO + rb"[ \t]+)(?=[A-Za-z_]\w*(?:[ \t]+|[ \t]*[*&]+[ \t]*)[A-Za-z_]\w*[ \t]*\()",
+        # API Result name(…), template <…> API std::vector<Result> Box<T>::name(…): three words before the parenthesis, of
+        # which the first is no type
+        rb"^[ \t]*(?:template[ \t]*<[^;{}()\n]{0,200}>[ \t]*)?((?:" + _MACRO + rb"[ \t]+)+)(?=(?:const[ \t]+)?"
+        rb"(?!(?:const|volatile)\b)[A-Za-z_][\w:]*(?:" + _ARGUMENTS + rb"(?:::\w+)*)?(?:[ \t]+|[ \t]*[*&]+[ \t]*)"
+        rb"(?:[A-Za-z_]\w*(?:" + _ARGUMENTS + rb")?::)*(?:operator[^\w\s(]{1,3}|[A-Za-z_]\w*)[ \t]*\("
+        # API Box<T>::Box(…)
+        rb"|(?:\w+::)*([A-Za-z_]\w*)(?:" + _ARGUMENTS + rb")?::~?\2[ \t]*\()",
+        # int f() const NOEXCEPT {
+        rb"\)[ \t]*(?:const[ \t]*)?\b(" + _MACRO + rb"[ \t]*)(?=\{)",
     )
 )
 # A macro that is alone on its line and is neither an argument, nor the last enumerator, nor the name of a function.
@@ -64,17 +74,48 @@ _KOTLIN_ANNOTATION = re.compile(
 )
 
 
+# Where a body follows `by f(x)`, the grammar takes it for the call's last argument, and fails where it has an `override`.
+_KOTLIN_DELEGATE = re.compile(
+    rb"^(?:[^\n\"]*(?<!:)\b(?:class|object)\b|[ \t]*\))[^\n{}]*:[^\n{}]*[ \t]"
+    rb"(by[ \t]+[\w.]+(?:\((?:[^()\n]|\([^()\n]*\))*\))?)(?=[ \t]*\{)",
+    re.MULTILINE,
+)
+# A string that starts like an arithmetic command; the grammar loses its end.
+_BASH_STRING = re.compile(rb'"\(\(')
+# A prototype that ends like the variable `$)`, and an arrow that ends a replacement.
+_PERL_PROTOTYPE = re.compile(rb"sub[ \t]+[\w:]+[ \t]*(\([$@%&*;\\]*\$\))")
+_PERL_ARROW = re.compile(rb"(->)(?<=\$\d->)(?=/[a-z]*[ \t]*;)")
+
+
 def readable(language: str, data: bytes) -> bytes:
-    """Return the bytes to parse: as long as `data`, with spaces where the grammar would stumble."""
+    """Return the bytes to parse: as long as `data`, with others where the grammar would stumble."""
     if language in ("c", "cpp", "objc"):
         return _blank_macros(data)
     if language == "kotlin":
         return _readable_kotlin(data)
+    if language == "python":
+        return readable_cython(data) if is_cython(data) else data
+    if language == "bash":
+        return _BASH_STRING.sub(b'"__', data)
+    if language == "perl":
+        return _blank_groups(_PERL_ARROW, _blank_groups(_PERL_PROTOTYPE, data))
     return data
 
 
+def _blank_groups(pattern: re.Pattern[bytes], data: bytes) -> bytes:
+    """Return the same bytes with the first group of every match replaced by spaces."""
+    blanked: bytearray | None = None
+    for match in pattern.finditer(data):
+        if blanked is None:
+            blanked = bytearray(data)
+        start, end = match.span(1)
+        blanked[start:end] = b" " * (end - start)
+    return data if blanked is None else bytes(blanked)
+
+
 def _readable_kotlin(data: bytes) -> bytes:
-    readable = bytearray(_KOTLIN_WORDS.sub(lambda match: b" " * len(match[0]), data))
+    words = _KOTLIN_WORDS.sub(lambda match: b" " * len(match[0]), data)
+    readable = bytearray(_blank_groups(_KOTLIN_DELEGATE, words) if b" by " in data else words)
     for match in _KOTLIN_ANNOTATION.finditer(data):
         start, end = match.span(1)
         readable[start:end] = data[start:end].translate(_TO_SPACES)

@@ -21,6 +21,7 @@ class Language:
         clauses: Whether one function may be written as several definitions in a row.
         script: Whether the code is in script blocks between other text.
         conditionals: Whether `#if` groups may hide what is defined or break the parse.
+        words: Words of the language that its grammar takes for names of functions.
     """
 
     name: str
@@ -32,11 +33,12 @@ class Language:
     clauses: bool = False
     script: bool = False
     conditionals: bool = False
+    words: frozenset[bytes] = frozenset()
 
 
 def _row(name: str, suffixes: str, *, names: str = "", shebangs: str = "", grammar: str | None = None,
          separator: str = ".", clauses: bool = False, script: bool = False,
-         conditionals: bool = False) -> Language:  # fmt: skip
+         conditionals: bool = False, words: str = "") -> Language:  # fmt: skip
     return Language(
         name,
         name if grammar is None else grammar,
@@ -47,6 +49,7 @@ def _row(name: str, suffixes: str, *, names: str = "", shebangs: str = "", gramm
         clauses,
         script,
         conditionals,
+        frozenset(words.encode().split()),
     )
 
 
@@ -58,7 +61,7 @@ LANGUAGES: tuple[Language, ...] = (
     _row("go", ".go"),
     _row("java", ".java"),
     _row("kotlin", ".kt .kts"),
-    _row("csharp", ".cs .csx"),
+    _row("csharp", ".cs .csx", conditionals=True),
     _row("rust", ".rs", separator="::"),
     _row("php", ".php .phtml .php3 .php4 .php5 .php7 .phps", shebangs="php", separator="::"),
     _row(
@@ -80,7 +83,16 @@ LANGUAGES: tuple[Language, ...] = (
     ),
     _row("objc", ".m .mm", conditionals=True),
     _row("lua", ".lua", shebangs="lua luajit"),
-    _row("elixir", ".ex .exs", names="mix.lock", shebangs="elixir", clauses=True),
+    _row(
+        "elixir",
+        ".ex .exs",
+        names="mix.lock",
+        shebangs="elixir",
+        clauses=True,
+        words="def defp defmodule defmacro defmacrop defimpl defprotocol defstruct alias import use "
+        "require if unless case cond with for quote unquote raise fn doc moduledoc spec type "
+        "callback typedoc impl",
+    ),
     _row("haskell", ".hs .lhs .hsc", shebangs="runhaskell", clauses=True, conditionals=True),
     _row("zig", ".zig .zon"),
     _row(

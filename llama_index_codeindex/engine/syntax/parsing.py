@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -22,6 +23,9 @@ _STEP = 64
 _MAX_DEPTH = 500
 
 _INHERITS = "; inherits:"
+_NO_CAPTURE = re.compile(rb'"(?:[^"\\]|\\.)*"|;[^\n]*')
+_CAPTURE = re.compile(rb"@([\w.]+)")
+_REPEATED = re.compile(rb"[)\]_][ \t\n]*[*+]")
 
 _local = threading.local()  # parsers and cursors must not cross threads
 
@@ -32,14 +36,15 @@ class ParseProblem(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TagsQuery:
-    """A language's query in two parts.
+    """A language's query: one pass over a tree finds everything, as the walk costs more than the captures.
 
-    Definitions and containers need their captures match by match. References, comments and wrappers need one flat list,
-    which costs a third as much.
+    For each pattern, `defining` says whether it defines or contains something, so that its captures are needed match by
+    match, and `alone` is the name of its capture where it has one node and no other.
     """
 
-    definitions: Query
-    others: Query
+    query: Query
+    defining: tuple[bool, ...]
+    alone: tuple[str, ...]
 
 
 class _Input:
@@ -78,15 +83,17 @@ def _compiled(grammar: str) -> TagsQuery | str:
     if text is None:
         return f"no query for {grammar}"
     try:
-        definitions, others = Query(language, text), Query(language, text)
+        query = Query(language, text)
     except QueryError as error:
         return f"the grammar for {grammar} is not the one its query was written for: {error}"
     data = text.encode()
-    for pattern in range(definitions.pattern_count):
-        body = data[definitions.start_byte_for_pattern(pattern) : definitions.end_byte_for_pattern(pattern)]
-        defines = b"@definition." in body or b"@container" in body
-        (others if defines else definitions).disable_pattern(pattern)
-    return TagsQuery(definitions, others)
+    defining, alone = [], []
+    for pattern in range(query.pattern_count):
+        body = _NO_CAPTURE.sub(b"", data[query.start_byte_for_pattern(pattern) : query.end_byte_for_pattern(pattern)])
+        names = _CAPTURE.findall(body)
+        defining.append(b"container" in names or any(name.startswith(b"definition.") for name in names))
+        alone.append(names[0].decode() if len(names) == 1 and not _REPEATED.search(body) else "")
+    return TagsQuery(query, tuple(defining), tuple(alone))
 
 
 def _query_text(grammar: str) -> str | None:
@@ -141,24 +148,28 @@ def _deadline(seconds: float) -> Callable[..., bool]:
     return lambda *_: time.monotonic() > end
 
 
-def _cursor(query: Query) -> QueryCursor:
-    """Return a cursor whose time follows the size of the tree.
+def captures(query: TagsQuery, root: Node) -> tuple[list[dict[str, list[Node]]], dict[str, list[Node]]]:
+    """Return the captures of every match of a pattern that defines or contains something, and all others by name.
 
     There is no time budget: tree-sitter 0.26.1 crashes when a query is given a progress callback.
     """
-    cursor = QueryCursor(query)
+    cursor = QueryCursor(query.query)
     cursor.set_max_start_depth(_MAX_DEPTH)
-    return cursor
-
-
-def definition_matches(query: TagsQuery, root: Node) -> list[dict[str, list[Node]]]:
-    """Return the captures of every match of a pattern that defines or contains something."""
-    return [captures for _, captures in _cursor(query.definitions).matches(root)]
-
-
-def other_captures(query: TagsQuery, root: Node) -> dict[str, list[Node]]:
-    """Return all captures of the other patterns, by name."""
-    return _cursor(query.others).captures(root)
+    definitions: list[dict[str, list[Node]]] = []
+    found = [definitions if defines else [] for defines in query.defining]
+    for pattern, match in cursor.matches(root):
+        found[pattern].append(match)
+    others: dict[str, list[Node]] = {}
+    for matches, defines, alone in zip(found, query.defining, query.alone, strict=True):
+        if defines or not matches:
+            continue
+        if alone:
+            others.setdefault(alone, []).extend([match[alone][0] for match in matches])
+            continue
+        for match in matches:
+            for name, nodes in match.items():
+                others.setdefault(name, []).extend(nodes)
+    return definitions, others
 
 
 def self_test() -> bool:
@@ -168,5 +179,5 @@ def self_test() -> bool:
         tree = parse("python", b"def f(): pass\n")
     except ParseProblem:
         return False
-    names = [node.start_byte for captures in definition_matches(query, tree.root_node) for node in captures["name"]]
+    names = [node.start_byte for match in captures(query, tree.root_node)[0] for node in match["name"]]
     return names == [len("def ")]

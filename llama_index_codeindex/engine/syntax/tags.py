@@ -10,7 +10,7 @@ from tree_sitter import Node, Tree
 
 from llama_index_codeindex.engine.model import Reference, Symbol
 from llama_index_codeindex.engine.syntax.languages import Language
-from llama_index_codeindex.engine.syntax.parsing import TagsQuery, definition_matches, other_captures
+from llama_index_codeindex.engine.syntax.parsing import TagsQuery, captures
 
 # Where two patterns name the same thing, the stronger kind holds: `const f = () => {}` is a function.
 _WEAK_KINDS = {"constant": 1, "variable": 1, "field": 1, "property": 1, "prototype": 2, "type": 3}
@@ -27,8 +27,13 @@ _OPERATOR = re.compile(r"\boperator(?:\s*\(\s*\)|\b[^(]*)")
 _SPACE = re.compile(r"\s+")
 _QUOTES = "\"'`:"
 
+_REFERENCE = "reference."
 _VALUE = "reference.value"
 _OWN = (b"self.", b"this.", b"cls.")
+_OWN_ENDS = b"fs"  # their letters before the dot
+_DOT = ord(".")
+
+_Use = tuple[int, bytes]  # row and name
 
 
 @dataclass(slots=True)
@@ -57,38 +62,40 @@ def extract(
         lines: The same as lines.
     """
     found: dict[int, _Definition] = {}
-    for captures in definition_matches(query, tree.root_node):
-        definition = _definition(captures, data)
+    matches, others = captures(query, tree.root_node)
+    for match in matches:
+        definition = _definition(match, data)
         if definition is not None:
             known = found.get(definition.name_byte)
             if known is None or _strength(definition) > _strength(known):
                 found[definition.name_byte] = definition
-    others = other_captures(query, tree.root_node)
     definitions = sorted(found.values(), key=lambda d: (d.start_byte, -d.end_byte))
     starts = _attach(definitions, others, lines)
     symbols = _nest(language, definitions, starts, data, lines)
     if language.clauses:
         symbols = _join_clauses(symbols, lines)
     defined = {d.name_byte for d in definitions if d.kind != "container"}
-    return symbols, _references(others, data, defined, symbols)
+    return symbols, _references(others, data, defined, symbols, language.words)
 
 
-def _definition(captures: Mapping[str, list[Node]], data: bytes) -> _Definition | None:
-    for key, nodes in captures.items():
+def _definition(match: Mapping[str, list[Node]], data: bytes) -> _Definition | None:
+    for key, nodes in match.items():
         if key == "container" or key.startswith("definition."):
             node = nodes[0]
             break
     else:
         return None
     kind = key.rpartition(".")[2]
-    end = captures["body"][-1] if "body" in captures else node
-    names = captures.get("name")
+    if "macro" in match and node.start_point.column:
+        return None  # a loop of its own, as in `FOREACH(item) {`
+    end = match["body"][-1] if "body" in match else node
+    names = match.get("name")
     name_node = names[0] if names else node
     # A name of several nodes reaches from the first to the last, as in `operator +`.
     name = clean_name(_decode(data, name_node.start_byte, names[-1].end_byte)) if names else ""
     if not name and kind != "container":
         return None
-    scope = clean_name(_text(captures["scope"][0], data)) if "scope" in captures else ""
+    scope = clean_name(_text(match["scope"][0], data)) if "scope" in match else ""
     if "::" in name and not name.startswith("::"):  # an out-of-line member names its own scope
         scope, _, name = name.rpartition("::")
     name_byte, name_row = name_node.start_byte, name_node.start_point.row
@@ -109,7 +116,9 @@ def clean_name(text: str) -> str:
     if text.isidentifier():  # as most are
         return text[:MAX_NAME]
     if "operator" in text and (operator := _OPERATOR.search(text)) is not None:
-        return _SPACE.sub(" ", clean_name(text[: operator.start()]) + operator[0]).strip()[:MAX_NAME]
+        scope = text[: operator.start()].rstrip()
+        dots = "::" if scope.endswith("::") else ""
+        return _SPACE.sub(" ", clean_name(scope) + dots + operator[0]).strip()[:MAX_NAME]
     if "<" in text:
         while (shorter := _GENERIC_ARGUMENTS.sub("", text)) != text:
             text = shorter
@@ -260,63 +269,88 @@ def _join_clauses(symbols: Sequence[Symbol], lines: Sequence[str]) -> list[Symbo
 
 
 def _references(
-    others: Mapping[str, list[Node]], data: bytes, defined: set[int], symbols: Sequence[Symbol]
-) -> list[Reference]:
-    found: set[tuple[int, bytes, str]] = set()
-    # What a generic definition calls its types is seen only inside it.
-    parameters = {data[node.start_byte : node.end_byte] for node in others.get("parameter", ())}
-    for capture, nodes in others.items():
-        if not capture.startswith("reference.") or capture == _VALUE:
-            continue
-        kind = capture[len("reference.") :]
-        hidden = parameters if kind == "type" else set()
-        for node in nodes:
-            start, end = node.start_byte, node.end_byte
-            if start not in defined and end - start <= MAX_NAME and (text := data[start:end]) not in hidden:
-                found.add((node.start_point.row, text, kind))
-    found -= {(row, name, "type") for row, name, kind in found if kind == "inherit"}
-    if _VALUE in others:
-        found |= _values(others, data, defined, symbols, found)
-    names: dict[bytes, str] = {}
-    references = []
-    for row, raw, kind in sorted(found):
-        name = names.get(raw)
-        if name is None:
-            name = names[raw] = raw.decode("utf-8", "replace")
-        references.append(Reference(name, kind, row + 1))
-    return references
-
-
-def _values(
     others: Mapping[str, list[Node]],
     data: bytes,
     defined: set[int],
     symbols: Sequence[Symbol],
-    found: set[tuple[int, bytes, str]],
-) -> set[tuple[int, bytes, str]]:
-    """Return the uses as values that may mean a definition of the repository, on lines that no other use names.
+    words: frozenset[bytes],
+) -> list[Reference]:
+    found: dict[_Use, str] = {}
+    more: dict[_Use, list[str]] = {}  # further kinds of the same use
+    imported: set[bytes] = set()
+    # What a generic definition calls its types is seen only inside it.
+    parameters = {data[node.start_byte : node.end_byte] for node in others.get("parameter", ())}
+    kinds = [capture[len(_REFERENCE) :] for capture in others if capture.startswith(_REFERENCE) and capture != _VALUE]
+    for kind in sorted(kinds, key=lambda kind: kind != "inherit"):
+        nodes = others[_REFERENCE + kind]
+        if kind == "call" and words:
+            nodes = [node for node in nodes if not _is_word(node, data, words)]
+        uses = [
+            (node.start_point.row, data[start : node.end_byte])
+            for node in nodes
+            if (start := node.start_byte) not in defined
+        ]
+        if kind == "type" and parameters:
+            uses = [use for use in uses if use[1] not in parameters]
+        elif kind == "import":
+            imported.update([name for _, name in uses])
+        if not found:
+            found = dict.fromkeys(uses, kind)
+            continue
+        for use in uses:
+            known = found.setdefault(use, kind)
+            if known != kind and not (known == "inherit" and kind == "type"):
+                more.setdefault(use, [known]).append(kind)
+    if _VALUE in others:
+        _add_values(found, others, data, defined, symbols, imported)
+    names: dict[bytes, str] = {}
+    references = []
+    for use in sorted(found):
+        row, raw = use
+        name = names.get(raw)
+        if name is None:
+            if len(raw) > MAX_NAME:
+                continue
+            name = names[raw] = raw.decode("utf-8", "replace")
+        if use in more:
+            references.extend([Reference(name, kind, row + 1) for kind in sorted(set(more[use]))])
+        else:
+            references.append(Reference(name, found[use], row + 1))
+    return references
+
+
+def _is_word(node: Node, data: bytes, words: frozenset[bytes]) -> bool:
+    start = node.start_byte
+    return data[start : node.end_byte] in words and data[start - 1 : start] != b"."
+
+
+def _add_values(
+    found: dict[_Use, str],
+    others: Mapping[str, list[Node]],
+    data: bytes,
+    defined: set[int],
+    symbols: Sequence[Symbol],
+    imported: set[bytes],
+) -> None:
+    """Add the uses as values that may mean a definition of the repository, on lines that no other use names.
 
     Most names in an expression are variables. The file alone tells most of them: a bare name means something else only
     if the file imports it or defines it at its top, or, where `local` is captured, does not bind it; a member of the
     object itself is a definition only if the file defines one of that name. Without this the table doubles.
     """
     top = {s.name.encode("utf-8", "replace") for s in symbols if not s.scope or s.kind in ("function", "class")}
-    top.update(name for _, name, kind in found if kind == "import")
+    top |= imported
     members = {s.name.encode("utf-8", "replace") for s in symbols if s.scope}
     bound = {data[node.start_byte : node.end_byte] for node in others.get("local", ())}
     # A key of a literal is a field, unless the file defines a constant of that name.
     keys = {node.start_byte for node in others.get("key", ())}
-    named = {(row, name) for row, name, _ in found}
-    values: set[tuple[int, bytes, str]] = set()
     for node in others[_VALUE]:
-        start, end = node.start_byte, node.end_byte
-        name = data[start:end]
-        if data[start - 1 : start] == b".":
-            kept = name in members or not data[max(0, start - 6) : start].endswith(_OWN)
-        else:
-            kept = name in top or (bool(bound) and name not in bound and start not in keys)
-        if kept and start not in defined and end - start <= MAX_NAME:
-            row = node.start_point.row
-            if (row, name) not in named:
-                values.add((row, name, "value"))
-    return values
+        start = node.start_byte
+        name = data[start : node.end_byte]
+        if data[start - 1] == _DOT and start:
+            if data[start - 2] in _OWN_ENDS and name not in members and data[max(0, start - 6) : start].endswith(_OWN):
+                continue
+        elif name not in top and (not bound or name in bound or start in keys):
+            continue
+        if start not in defined:
+            found.setdefault((node.start_point.row, name), "value")

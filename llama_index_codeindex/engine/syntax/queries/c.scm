@@ -8,6 +8,9 @@
     declarator: (function_declarator declarator: (identifier) @name)))) @definition.function
 (function_definition declarator: (function_declarator
   declarator: (parenthesized_declarator (identifier) @name))) @definition.function
+; a function whose head is a macro, as in `TEST_IMPL(parse_empty) {`; the extraction wants it at the start of a line
+((function_definition type: (type_identifier) @macro declarator: (parenthesized_declarator (identifier) @name))
+  @definition.function (#match? @macro "^[A-Z][A-Z0-9_]{2,}$"))
 (declaration declarator: (function_declarator declarator: (identifier) @name)) @definition.prototype
 (declaration
   declarator: (pointer_declarator declarator: (function_declarator declarator: (identifier) @name))) @definition.prototype

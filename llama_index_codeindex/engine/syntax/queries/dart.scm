@@ -8,7 +8,9 @@
 (extension_type_declaration name: (identifier) @name) @definition.class
 (enum_declaration name: (identifier) @name) @definition.enum
 (enum_constant name: (identifier) @name) @definition.constant
-(type_alias . (type_identifier) @name) @definition.type
+(type_alias (type_identifier) @name . (type_parameters)? . ["=" (formal_parameter_list)]) @definition.type
+(local_function_declaration (lambda_expression parameters: (function_signature name: (identifier) @name)))
+  @definition.function
 (program (function_signature name: (identifier) @name) @definition.function . (function_body)? @body)
 (program (getter_signature name: (identifier) @name) @definition.function . (function_body)? @body)
 ((method_signature (function_signature name: (identifier) @name)) @definition.method . (function_body)? @body)

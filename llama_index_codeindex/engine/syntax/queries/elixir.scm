@@ -34,10 +34,7 @@
     (binary_operator left: [(identifier) @name (call target: (identifier) @name)])]))
   (#any-of? @_keyword "callback" "macrocallback"))) @definition.method
 
-(call target: (identifier) @reference.call
-  (#not-any-of? @reference.call "def" "defp" "defmodule" "defmacro" "defmacrop" "defimpl" "defprotocol" "defstruct"
-   "alias" "import" "use" "require" "if" "unless" "case" "cond" "with" "for" "quote" "unquote" "raise" "fn" "doc"
-   "moduledoc" "spec" "type" "callback" "typedoc" "impl"))
+(call target: (identifier) @reference.call)
 (call target: (dot right: (identifier) @reference.call))
 (call target: (dot left: (alias) @reference.type))
 (call target: (identifier) @_keyword (arguments . (alias) @reference.import)

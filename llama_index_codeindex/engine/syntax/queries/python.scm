@@ -12,6 +12,10 @@
 (module [
   (if_statement (block (assignment left: (identifier) @name) @definition.constant))
   (try_statement (block (assignment left: (identifier) @name) @definition.constant))])
+; what is left of a declaration in Cython
+(assignment left: (identifier) @name type: (type (integer))) @definition.prototype
+(module (nonlocal_statement (identifier) @name) @definition.type)
+(module (if_statement (block (nonlocal_statement (identifier) @name) @definition.type)))
 
 (call function: (identifier) @reference.call)
 (call function: (attribute attribute: (identifier) @reference.call))
