@@ -111,14 +111,18 @@ def path_lane(catalog: Catalog, query: Query, spelled: str, scope: Scope, limit:
     wanted = path_key(spelled.strip("`\"' ").replace("\\", "/")).strip("/")
     wanted = wanted.removeprefix("./")
     ranked: list[tuple[float, int, str, int]] = []
-    paths = [row for row in catalog.paths() if scope.file_ids is None or row[0] in scope.file_ids]
-    for file_id, path, key in paths:
+
+    def paths(part: str = "") -> list[tuple[int, str, str]]:
+        return [row for row in catalog.paths(part) if scope.file_ids is None or row[0] in scope.file_ids]
+
+    for file_id, path, key in paths(wanted):
         quality = _path_match(key, wanted)
         if quality:
             ranked.append((-quality, len(path), path, file_id))
     if not ranked and not query.paths:
-        matches = match_paths(question_words(query), [path for _, path, _ in paths])
-        ranked = [(-sum(matches[path]), len(path), path, file_id) for file_id, path, _ in paths if matches[path][0] > 0]
+        every = paths()
+        matches = match_paths(question_words(query), [path for _, path, _ in every])
+        ranked = [(-sum(matches[path]), len(path), path, file_id) for file_id, path, _ in every if matches[path][0] > 0]
     return [file_id for _, _, _, file_id in sorted(ranked)[:limit]]
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from llama_index_codeindex.engine.errors import CodeIndexError, IndexBusy, IndexDamaged, IndexNotWritable
 from llama_index_codeindex.engine.files.categories import categorise
 from llama_index_codeindex.engine.model import Gap, Source, count_gaps
-from llama_index_codeindex.engine.store.catalog import FileRow
+from llama_index_codeindex.engine.store.catalog import FileRow, file_key
 from llama_index_codeindex.engine.store.contents import (
     Parsed,
     chunk_ids,
@@ -265,12 +265,18 @@ class Builder:
             return RefreshReport(generation)
         try:
             with catalog.writing():
-                store.begin(meta, anew=survey.rebuild or not meta.get("stamp"), damaged=survey.anew)
+                is_anew = survey.rebuild or not meta.get("stamp")
+                store.begin(meta, anew=is_anew, damaged=survey.anew)
+                if is_anew:
+                    catalog.start_over()
+                    # Rows follow from paths: in their order, a table grows at its end.
+                    survey.read.sort(key=lambda pair: file_key(pair[0].file.path))
                 priors = Priors(catalog.connection)
                 counts = self._apply(survey, progress, priors)
+                if is_anew:
+                    catalog.create_indexes()
                 is_new = bool(
-                    counts.added or counts.changed or counts.removed or survey.differs_in_gaps or survey.rebuild
-                    or not meta.get("stamp")
+                    is_anew or counts.added or counts.changed or counts.removed or survey.differs_in_gaps
                 )  # fmt: skip
                 facts = dict(survey.facts)
                 if survey.gaps != survey.known_gaps:
@@ -337,10 +343,9 @@ class Builder:
                 yield parse_file(self.tree.read, path, self.options.max_chars)
 
     def _remove(self, rows: list[FileRow], survey: Survey, priors: Priors) -> None:
-        if rows:
+        if rows and not survey.rebuild:  # which started over
             priors.note([row.id for row in rows])
-            if not survey.rebuild:
-                self.store.lexical.remove_files([row.id for row in rows])
+            self.store.lexical.remove_files([row.id for row in rows])
             self.store.catalog.remove_files([row.id for row in rows])
 
     def _add(self, entry: Entry, found: Parsed, survey: Survey) -> int:

@@ -14,6 +14,7 @@ from llama_index_codeindex.engine.model import Gap, SourceFile, Symbol
 from llama_index_codeindex.engine.store import soundness
 from llama_index_codeindex.engine.store.connections import Connections
 from llama_index_codeindex.engine.store.rows import (
+    INDEXES,
     SCHEMA,
     SCHEMA_VERSION,
     Candidate,
@@ -27,7 +28,17 @@ from llama_index_codeindex.engine.store.rows import (
     symbol_key,
 )
 
-__all__ = ["SCHEMA_VERSION", "Candidate", "Catalog", "ChunkRow", "FileRow", "NewChunk", "SymbolRow", "symbol_key"]
+__all__ = [
+    "SCHEMA_VERSION",
+    "Candidate",
+    "Catalog",
+    "ChunkRow",
+    "FileRow",
+    "NewChunk",
+    "SymbolRow",
+    "file_key",
+    "symbol_key",
+]
 
 # SQLite's oldest limit on parameters of one statement is 999.
 _BATCH = 900
@@ -164,6 +175,18 @@ class Catalog:
         row = self.connection.execute("SELECT (SELECT count(*) FROM files), (SELECT count(*) FROM chunks)").fetchone()
         return row[0], row[1]
 
+    def start_over(self) -> None:
+        """Drop all content, and the indexes until `create_indexes`: made at the end, they cost a third."""
+        for table in ("refs", "symbols", "chunks", "files"):  # what hangs on files before the files
+            self.connection.execute(f"DELETE FROM {table}")  # noqa: S608
+        for name in INDEXES:
+            self.connection.execute(f"DROP INDEX IF EXISTS {name}")
+
+    def create_indexes(self) -> None:
+        """Make the indexes that `start_over` dropped."""
+        for statement in INDEXES.values():
+            self.connection.execute(statement)
+
     # -- files ---------------------------------------------------------------------------------------------------------
 
     def files(self) -> dict[str, FileRow]:
@@ -289,9 +312,10 @@ class Catalog:
         query = f"SELECT {_SYMBOL_COLUMNS} FROM symbols s JOIN files f ON f.id = s.file_id WHERE {condition}"  # noqa: S608
         return [SymbolRow(Symbol(*row[:8]), *row[8:]) for row in self.connection.execute(query, values)]
 
-    def paths(self) -> list[tuple[int, str, str]]:
-        """Return every file's id, path, and the path in the form it is looked up in."""
-        return list(self.connection.execute("SELECT id, path, path_key FROM files ORDER BY path"))
+    def paths(self, part: str = "") -> list[tuple[int, str, str]]:
+        """Return id, path, and the path as it is looked up, of every file, or of those with this part in the last."""
+        query = "SELECT id, path, path_key FROM files WHERE ? = '' OR instr(path_key, ?) ORDER BY path"
+        return list(self.connection.execute(query, (part, part)))
 
     def references_named(self, name: str) -> list[tuple[str, str, list[int], str]]:
         """Return where a name is used: path, kind, lines and the file's category."""

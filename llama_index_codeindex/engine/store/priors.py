@@ -11,16 +11,13 @@ _FEW = 50
 _MIN_NAME = 4
 
 # A name that one file alone defines is used by the others; handed on as a value, it may as well be a variable of theirs.
-_COUNT = """
+_USERS = """
     WITH sole AS (
-        SELECT name, min(file_id) AS file_id FROM symbols WHERE length(name) >= :shortest AND name IN ({names})
+        SELECT name, min(file_id) AS file_id FROM symbols WHERE length(name) >= :shortest {among}
         GROUP BY name HAVING min(file_id) = max(file_id)
-    ), used AS (
-        SELECT sole.file_id AS file_id, count(DISTINCT refs.file_id) AS users FROM sole
-        JOIN refs ON refs.name = sole.name AND refs.kind <> 'value' AND refs.file_id <> sole.file_id GROUP BY sole.file_id
     )
-    SELECT coalesce(used.users, 0), files.id FROM files LEFT JOIN used ON used.file_id = files.id
-    WHERE files.id IN ({files}) AND files.prior <> coalesce(used.users, 0)
+    SELECT sole.file_id, count(DISTINCT refs.file_id) FROM sole
+    JOIN refs ON refs.name = sole.name AND refs.kind <> 'value' AND refs.file_id <> sole.file_id GROUP BY sole.file_id
 """
 
 
@@ -50,15 +47,14 @@ class Priors:
         """Count, for every file, the other files that use a name which this file alone defines."""
         if not self._changed:
             return
-        if len(self._changed) > _FEW:
-            names, files = "SELECT name FROM symbols", "SELECT id FROM files"
-        else:
+        among, affected = "", ""
+        if len(self._changed) <= _FEW:
             self._find_affected()
-            names, files = (
-                "SELECT name FROM symbols WHERE file_id IN (SELECT id FROM affected)",
-                "SELECT id FROM affected",
-            )
-        counted = self._connection.execute(_COUNT.format(names=names, files=files), {"shortest": _MIN_NAME}).fetchall()
+            among = "AND name IN (SELECT name FROM symbols WHERE file_id IN (SELECT id FROM affected))"
+            affected = "WHERE id IN (SELECT id FROM affected)"
+        users = dict(self._connection.execute(_USERS.format(among=among), {"shortest": _MIN_NAME}))
+        known = self._connection.execute(f"SELECT id, prior FROM files {affected}").fetchall()  # noqa: S608
+        counted = [(users.get(i, 0), i) for i, prior in known if prior != users.get(i, 0)]
         self._connection.executemany("UPDATE files SET prior = ? WHERE id = ?", counted)
 
     def _find_affected(self) -> None:

@@ -81,6 +81,9 @@ CREATE TABLE vectors (id INTEGER PRIMARY KEY, model TEXT NOT NULL, hash TEXT NOT
 CREATE UNIQUE INDEX vectors_key ON vectors(hash, model);
 """
 
+# The indexes that follow from the content, by name.
+INDEXES = {line.split()[2]: line.rstrip(";") for line in SCHEMA.splitlines() if line.startswith("CREATE INDEX")}
+
 # Bits of a chunk's row that number it inside its file: a file of a megabyte has some thousand chunks.
 _ORDINAL_BITS = 16
 

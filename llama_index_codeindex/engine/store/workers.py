@@ -29,6 +29,9 @@ _FILES_PER_WORKER = 100
 _MAX_WORKERS = 4
 # Files that travel together: enough that the journey costs little, few enough that no worker is left with a long tail.
 _BATCH = 16
+# Batches that one process parses before another takes its place. py-tree-sitter 0.26 keeps every text it was given by a
+# callback, and only a callback has a time budget: so many files have some 50 MB, and a new process costs 3 % of their time.
+_BATCHES_PER_LIFE = 250
 # Batches that are asked for ahead, for each worker: the replies that wait in memory.
 _AHEAD = 3
 
@@ -99,9 +102,14 @@ class Workers:
                 except _LOST:  # no process can be had here: this one parses, with what threads it has
                     return [parse_file(self._gate.read, path, self._max_chars) for path in batch]
             try:
-                return worker.ask(batch)
+                found = worker.ask(batch)
             except _LOST:
                 worker = None
+            else:
+                if worker.asked >= _BATCHES_PER_LIFE:
+                    worker.stop()
+                    worker = None
+                return found
         finally:
             self._free.put(worker)
         if len(batch) > 1:
@@ -128,6 +136,7 @@ class _Worker:
             stderr=subprocess.DEVNULL,
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
+        self.asked = 0
         self._send(([path for path in sys.path if path], str(gate.root), gate.max_file_bytes, max_chars))
 
     def _send(self, message: object) -> None:
@@ -142,6 +151,7 @@ class _Worker:
 
     def ask(self, batch: Sequence[str]) -> list[Parsed | Gap]:
         """Return what is in some files."""
+        self.asked += 1
         self._send(list(batch))
         found: list[Parsed | Gap] = self.receive()
         return found
