@@ -12,7 +12,7 @@ from typing import Any
 
 from llama_index_codeindex.engine.model import Gap, SourceFile, Symbol
 from llama_index_codeindex.engine.store import soundness
-from llama_index_codeindex.engine.store.connections import Connections
+from llama_index_codeindex.engine.store.connections import CACHE_KB, Connections
 from llama_index_codeindex.engine.store.rows import (
     INDEXES,
     SCHEMA,
@@ -42,7 +42,7 @@ __all__ = [
 
 # SQLite's oldest limit on parameters of one statement is 999.
 _BATCH = 900
-# With SQLite's 2 MB, building an index of 50 MB writes and reads most pages several times.
+# With a reader's cache, building an index of 50 MB writes and reads most pages several times.
 _WRITER_CACHE_KB = 32_768
 # Vectors that no chunk refers to any more are kept until they are more than the others and this many: switching back to
 # a branch, undoing an edit or trying another model then embeds nothing again.
@@ -122,7 +122,7 @@ class Catalog:
                     connection.execute("ROLLBACK")
                 raise
             finally:
-                connection.execute("PRAGMA cache_size = -2000")  # SQLite's own default
+                connection.execute(f"PRAGMA cache_size = -{CACHE_KB}")
 
     # -- the whole -----------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 # Readers at once; each holds two file handles, and macOS grants a process 256. Further readers wait for their turn.
 MAX_READERS = 32
+# Pages that each connection keeps: with SQLite's 2 MB, a question reads most of its candidates from the file again.
+CACHE_KB = 8_000
 # SQLite's own wait for another process that holds the database for a moment.
 _BUSY_SECONDS = 30.0
 
@@ -27,6 +29,7 @@ def open_connection(path: Path | None) -> sqlite3.Connection:
         # A commit may be lost when the power fails, but never torn; the next refresh makes it again.
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute(f"PRAGMA cache_size = -{CACHE_KB}")
         connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
     except sqlite3.OperationalError:
         connection.close()
