@@ -51,7 +51,8 @@ class _Input:
     """Hands a text to the parser, and afterwards to the predicates of a query.
 
     A parser asks once, for everything, unless its scanner looks back from the end, as those for Perl and Scala do some
-    thousand times a file. py-tree-sitter 0.26 never frees what it is given then, so each piece is short and made once.
+    thousand times a file. py-tree-sitter 0.26 never frees what a callback gives it, and only a callback has a time budget:
+    the text itself is kept, once a parse, and each further piece is short and made once.
     """
 
     def __init__(self, data: bytes) -> None:
