@@ -25,6 +25,7 @@ from llama_index_codeindex.engine.store.revision import RevisionTree
 from llama_index_codeindex.engine.store.store import View
 from llama_index_codeindex.engine.store.tree import DiskTree
 from llama_index_codeindex.engine.store.vectors import Vector
+from llama_index_codeindex.engine.syntax.outline import chunk_of_line
 from llama_index_codeindex.engine.upkeep import Upkeep
 from llama_index_codeindex.engine.watermark import watermark
 
@@ -134,10 +135,10 @@ class Codebase(Upkeep):
 
         def ask(searcher: Searcher) -> Answer:
             catalog = searcher.view.catalog
-            file = catalog.files().get(relative)
+            file = catalog.file(relative)
             if file is None:
                 raise FileNotIndexed(f"{relative!r} is not in the index.")
-            chunk = next((c for c in catalog.file_chunks([file.id]) if c.start_line <= line <= c.end_line), None)
+            chunk = chunk_of_line(catalog.file_chunks([file.id]), line)
             if chunk is None:
                 raise InvalidArgument(f"No code of {relative!r} is at line {line}.")
             return searcher.related(chunk, top_k)

@@ -13,8 +13,8 @@ from llama_index_codeindex.engine.search.dense import check_dense
 from llama_index_codeindex.engine.search.filters import Filters
 from llama_index_codeindex.engine.search.searcher import Searcher
 from llama_index_codeindex.engine.search.texts import KeptTexts
-from llama_index_codeindex.engine.store.builder import Embedder, embedded_text, path_key, text_hash
-from llama_index_codeindex.engine.store.contents import content_of
+from llama_index_codeindex.engine.store.contents import content_of, embedded_text, path_key, text_hash
+from llama_index_codeindex.engine.store.options import Embedder
 from llama_index_codeindex.engine.store.store import Store
 from llama_index_codeindex.engine.store.vectors import Vector, unit
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from llama_index_codeindex.engine.search.filters import Scope
 from llama_index_codeindex.engine.search.path_words import match_paths, question_words
 from llama_index_codeindex.engine.search.query import Query, name_parts
-from llama_index_codeindex.engine.store.builder import path_key
 from llama_index_codeindex.engine.store.catalog import Catalog, SymbolRow, symbol_key
+from llama_index_codeindex.engine.store.contents import path_key
 from llama_index_codeindex.engine.store.lexical import Bags, LexicalSnapshot
 
 # Full-text candidates: with 200 the exact scores order as well as over everything (0.875; 100: 0.874, 50: 0.869).

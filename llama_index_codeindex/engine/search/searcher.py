@@ -154,6 +154,10 @@ class Searcher:
 
     def related(self, chunk: ChunkRow, top_k: int = 5) -> Answer:
         """Return the neighbours of a piece of code: other places that share its rarest words, or its meaning."""
+        with _TURNS:
+            return self._related(chunk, top_k)
+
+    def _related(self, chunk: ChunkRow, top_k: int) -> Answer:
         located = self.texts.locate(chunk)
         lexical = self.view.lexical
         if lexical is None:

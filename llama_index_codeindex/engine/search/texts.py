@@ -11,8 +11,8 @@ from typing import Protocol
 
 from llama_index_codeindex.engine.files.gate import Gate
 from llama_index_codeindex.engine.model import Hit, Source
-from llama_index_codeindex.engine.store.builder import text_hash
 from llama_index_codeindex.engine.store.catalog import ChunkRow
+from llama_index_codeindex.engine.store.contents import text_hash
 from llama_index_codeindex.engine.syntax.chunking import split_lines
 
 # The ids of equal chunks of one file end in which of them they are; the first one's has no such end.

@@ -17,14 +17,7 @@ from llama_index_codeindex.engine.errors import CodeIndexError, IndexBusy, Index
 from llama_index_codeindex.engine.files.categories import categorise
 from llama_index_codeindex.engine.model import Gap, Source, count_gaps
 from llama_index_codeindex.engine.store.catalog import FileRow, file_key
-from llama_index_codeindex.engine.store.contents import (
-    Parsed,
-    chunk_ids,
-    embedded_text,
-    parse_file,
-    path_key,
-    text_hash,
-)
+from llama_index_codeindex.engine.store.contents import Parsed, parse_file, path_key
 from llama_index_codeindex.engine.store.embedding import SMALL, Embedding
 from llama_index_codeindex.engine.store.locking import writer_lock
 from llama_index_codeindex.engine.store.options import (
@@ -46,10 +39,6 @@ __all__ = [
     "Progress",
     "ProgressCallback",
     "RefreshReport",
-    "chunk_ids",
-    "embedded_text",
-    "path_key",
-    "text_hash",
 ]
 
 # Gaps that only the content explains; they hold as long as the content does. Others are looked at each time.

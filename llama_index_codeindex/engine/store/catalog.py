@@ -48,9 +48,10 @@ _WRITER_CACHE_KB = 32_768
 # a branch, undoing an edit or trying another model then embeds nothing again.
 _SPARE_VECTORS = 5_000
 
+_FILE_COLUMNS = "id, path, hash, size, stamp, language, category"
 _CHUNK_COLUMNS = (
     "c.id, c.chunk_id, c.file_id, f.path, f.language, f.category, c.start_line, c.end_line, c.offset, c.length, "
-    "c.symbol, c.kind, c.scope, c.context, c.hash, c.embed_hash"
+    "c.symbol, c.kind, c.scope, c.context, c.hash"
 )
 _CANDIDATE_COLUMNS = "c.id, c.file_id, f.path, f.category, f.prior, c.start_line, c.terms, c.bag"
 _SYMBOL_COLUMNS = (
@@ -191,8 +192,13 @@ class Catalog:
 
     def files(self) -> dict[str, FileRow]:
         """Return all files by path."""
-        rows = self.connection.execute("SELECT id, path, hash, size, stamp, language, category FROM files")
+        rows = self.connection.execute(f"SELECT {_FILE_COLUMNS} FROM files")  # noqa: S608
         return {row[1]: FileRow(*row) for row in rows}
+
+    def file(self, path: str) -> FileRow | None:
+        """Return one file, or None if it is not in the index."""
+        row = self.connection.execute(f"SELECT {_FILE_COLUMNS} FROM files WHERE path = ?", (path,)).fetchone()  # noqa: S608
+        return FileRow(*row) if row else None
 
     def add_file(
         self, file: SourceFile, *, hash: str, language: str, category: str, encoding: str, redactions: int,  # noqa: A002

@@ -141,7 +141,6 @@ class ChunkRow(NamedTuple):
     scope: str
     context: str
     hash: str
-    embed_hash: str
 
 
 class Candidate(NamedTuple):

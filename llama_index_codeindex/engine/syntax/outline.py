@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Sequence
+from typing import Protocol, TypeVar
 
-from llama_index_codeindex.engine.model import Chunk, Outline, Reference, Symbol
+from llama_index_codeindex.engine.model import Outline, Reference, Symbol
 from llama_index_codeindex.engine.syntax.blanking import one_branch, readable
 from llama_index_codeindex.engine.syntax.chunking import MAX_CHARS, MAX_TEXT_LINES, Span, chunk_lines, split_lines
 from llama_index_codeindex.engine.syntax.languages import Language, detect
@@ -182,6 +183,16 @@ def _may_be_title(line: str) -> bool:
     return bool(line.strip()) and not line.lstrip().startswith(("|", "-", ">", "#"))
 
 
-def chunk_of_line(chunks: Sequence[Chunk], line: int) -> Chunk | None:
+class _HasLines(Protocol):
+    @property
+    def start_line(self) -> int: ...
+    @property
+    def end_line(self) -> int: ...
+
+
+_Lines = TypeVar("_Lines", bound=_HasLines)
+
+
+def chunk_of_line(chunks: Sequence[_Lines], line: int) -> _Lines | None:
     """Return the chunk that holds a line, or None for a blank line between chunks."""
     return next((chunk for chunk in chunks if chunk.start_line <= line <= chunk.end_line), None)

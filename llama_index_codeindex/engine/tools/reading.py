@@ -13,8 +13,8 @@ from llama_index_codeindex.engine.errors import FileNotIndexed, InvalidArgument,
 from llama_index_codeindex.engine.files.deny import is_denied
 from llama_index_codeindex.engine.files.jail import relative_path, resolve_root
 from llama_index_codeindex.engine.model import Source
-from llama_index_codeindex.engine.store.builder import path_key
 from llama_index_codeindex.engine.store.catalog import FileRow
+from llama_index_codeindex.engine.store.contents import path_key
 from llama_index_codeindex.engine.syntax.chunking import split_lines
 from llama_index_codeindex.engine.tools.answers import DATA_NOTE, Answer, step
 from llama_index_codeindex.engine.tools.arguments import MAX_READ_LINES, NoArguments, ReadLines
