@@ -78,7 +78,7 @@ class ExternalVectors:
                 raise _unavailable(error) from None
 
     def _sync(self, view: View, model_id: str) -> int:
-        vectors = dict(view.catalog.vectors(model_id))
+        vectors = dict(view.catalog.vectors.all(model_id))
         chunks = {_name(model_id, c.chunk_id): c for c in view.catalog.chunk_rows(sorted(vectors))}
         journal = self._journal
         journal.load()
@@ -141,7 +141,7 @@ class ExternalVectors:
             EmbeddingMismatch: The vector is of another width than those of the index.
         """
         by_name = self._rows_by_name(view, model_id)
-        for _, own in view.catalog.vectors_of(model_id, list(by_name.values())[:1]):
+        for _, own in view.catalog.vectors.of(model_id, list(by_name.values())[:1]):
             if len(own) != vector.astype(np.float32, copy=False).nbytes:
                 raise EmbeddingMismatch("The vectors of the question and of the index differ in width.")
         allowed = None if rows is None else set(rows)
@@ -176,7 +176,7 @@ class ExternalVectors:
     def _rows_by_name(self, view: View, model_id: str) -> dict[str, int]:
         stamp = _stamp(view, model_id)
         if self._rows is None or self._rows[0] != stamp:
-            rows = [row for row, _ in view.catalog.vectors(model_id)]
+            rows = [row for row, _ in view.catalog.vectors.all(model_id)]
             self._rows = (stamp, {_name(model_id, c.chunk_id): c.row for c in view.catalog.chunk_rows(rows)})
         return self._rows[1]
 
@@ -241,7 +241,7 @@ class _Journal:
 
 def _ranked(view: View, model_id: str, vector: Vector, rows: Sequence[int]) -> list[tuple[int, float]]:
     """Return rows with their cosine similarities, best first: what engines call a similarity differs, or is a distance."""
-    stored = view.catalog.vectors_of(model_id, rows)
+    stored = view.catalog.vectors.of(model_id, rows)
     scored = [(row, float(np.frombuffer(own, np.float32) @ vector)) for row, own in stored]
     return sorted(scored, key=lambda item: (-item[1], item[0]))
 

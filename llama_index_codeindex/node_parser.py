@@ -120,7 +120,8 @@ class SymbolNodeParser(_CodeNodeParser):
         nodes = []
         # A node that was itself cut from a file says where in it it starts.
         lines_before, chars_before = _line(document, 1) - 1, _offset(document)
-        for chunk, identity in zip(result.chunks, chunk_ids(path, result.chunks), strict=True):
+        hashes = [text_hash(chunk.text) for chunk in result.chunks]
+        for chunk, identity in zip(result.chunks, chunk_ids(path, result.chunks, hashes), strict=True):
             start = chars_before + starts[chunk.start_line - 1] + chunk.offset
             # Two documents may be parts of one file and hold the same text.
             taken[identity] = taken.get(identity, -1) + 1

@@ -21,7 +21,7 @@ from llama_index_codeindex.engine.model import SearchResult
 from llama_index_codeindex.engine.store.connections import MAX_READERS, Connections
 from llama_index_codeindex.engine.store.locking import writer_lock
 from llama_index_codeindex.indices import CodeIndex
-from tests.store.support import CountingEmbedder, bags_of, write
+from tests.store.support import CountingEmbedder, write
 
 FILES = 8
 
@@ -141,7 +141,7 @@ def test_a_reader_keeps_its_generation_while_two_more_are_published(codebase: Co
             thread = threading.Thread(target=codebase.refresh)
             thread.start()
             thread.join()
-        rows = [row for row, _ in view.lexical.search([("door", 1.0)], 100, bags_of(view.catalog))]
+        rows = [row for row, _ in view.lexical.search([("door", 1.0)], 100)]
         symbols = {chunk.symbol for chunk in view.catalog.chunk_rows(rows)}
         assert symbols == {f"door_v1_{number}" for number in range(FILES)}
         assert view.generation == 1

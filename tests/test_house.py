@@ -73,7 +73,7 @@ def test_no_module_imports_anothers_private_names() -> None:
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
     loaded = modules_after("import llama_index_codeindex")
-    assert not {"llama_index", "llama_index.core", "faiss", "numpy", "tantivy", "tree_sitter"} & loaded
+    assert not {"llama_index", "llama_index.core", "faiss", "numpy", "tree_sitter"} & loaded
 
 
 def test_the_command_line_needs_no_llama_index() -> None:

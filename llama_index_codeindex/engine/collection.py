@@ -57,6 +57,7 @@ class Collection:
             files.setdefault(piece.path, []).append(position)
         catalog = self.store.catalog
         with catalog.writing():
+            self.store.begin(anew=True)
             for path, members in files.items():
                 members.sort(key=lambda position: (pieces[position].chunk.start_line, position))
                 file_id = catalog.add_file(
@@ -74,8 +75,8 @@ class Collection:
                     texts[row] = pieces[position].chunk.text
             if embedder is not None:
                 self._embed(pieces, embedder)
-            catalog.set_meta({"generation": "1", "stamp": "1", "mean_terms": repr(catalog.mean_terms())})
-            self.store.lexical.commit("1")
+            catalog.create_indexes()
+            catalog.set_meta({"generation": "1", "stamp": "1", **self.store.finish()})
         self._texts = KeptTexts(texts)
 
     def _embed(self, pieces: Sequence[Piece], embedder: Embedder) -> None:
@@ -89,7 +90,7 @@ class Collection:
         with nullcontext() if self.require_dense else suppress(EmbeddingError):
             vectors = embedder.embed_texts([text for _, text in missing]) if missing else []
             stored += [(key, unit(v).tobytes()) for (key, _), v in zip(missing, vectors, strict=True) if v is not None]
-        self.store.catalog.add_vectors(embedder.model_id, stored)
+        self.store.catalog.vectors.add(embedder.model_id, stored)
 
     def search(
         self,

@@ -38,7 +38,7 @@ def _embedded_share(view: View, embedder: Embedder | None, chunks: int) -> float
         return 0.0
     if is_embedded(view.meta, embedder.model_id):
         return 1.0
-    return view.catalog.embedded_chunks(embedder.model_id) / chunks
+    return view.catalog.vectors.count(embedder.model_id) / chunks
 
 
 def _state(view: View, tree: Tree, *, changed: bool, lacks_lane: bool) -> str:

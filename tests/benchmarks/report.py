@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from tests.benchmarks.meters import REPOSITORY, Figures
 from tests.benchmarks.peers import PEERS
 
-_PACKAGES = ("llama-index-codeindex", "tantivy", "tree-sitter", "tree-sitter-language-pack", "numpy", "wordllama")
+_PACKAGES = ("llama-index-codeindex", "tree-sitter", "tree-sitter-language-pack", "numpy", "wordllama")
 # The kinds of questions, and how the table names them.
 _SEARCHES = {kind: f"search, {kind}" for kind in ("prose", "symbol", "path")}
 _ASKED = {**_SEARCHES, "pack": "context pack", "refs": "references of a name"}

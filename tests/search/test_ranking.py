@@ -9,9 +9,8 @@ import pytest
 
 from llama_index_codeindex.engine.search.fusion import RRF_K, reciprocal_rank_fusion
 from llama_index_codeindex.engine.search.path_words import match_paths
-from llama_index_codeindex.engine.search.ranking import WEIGHTS, bm25, inverse_document_frequency
-from llama_index_codeindex.engine.store.bags import frequencies, pack_bags
-from llama_index_codeindex.engine.syntax.words import term_hash, words
+from llama_index_codeindex.engine.search.ranking import WEIGHTS, bm25
+from llama_index_codeindex.engine.store.lexical import inverse_document_frequency
 from tests.search.helpers import ask, places, retriever
 
 
@@ -23,7 +22,7 @@ def test_rrf_adds_weighted_reciprocal_ranks() -> None:
 def test_bm25_is_the_formula() -> None:
     counts = np.array([[2, 0], [1, 3]], np.float32)
     gain = np.array([1.5, 0.5])
-    found = bm25(counts, [10, 20], gain, 15.0)
+    found = bm25(counts, np.array([10, 20], np.float32), gain, 15.0)
     for row, length in ((0, 10), (1, 20)):
         norm = WEIGHTS.k1 * (1 - WEIGHTS.b + WEIGHTS.b * length / 15.0)
         expected = sum(gain[t] * counts[row, t] * (WEIGHTS.k1 + 1) / (counts[row, t] + norm) for t in (0, 1))
@@ -33,13 +32,6 @@ def test_bm25_is_the_formula() -> None:
 def test_idf_is_never_negative() -> None:
     assert inverse_document_frequency(10, 10) > 0
     assert inverse_document_frequency(10, 0) == pytest.approx(math.log(1 + 10.5 / 0.5))
-
-
-def test_bags_count_what_the_text_holds() -> None:
-    bags = pack_bags([words("alpha beta alpha"), [], words("gamma")])
-    assert [(bag.terms, bag.text) for bag in bags] == [(3, "alpha beta alpha"), (0, ""), (1, "gamma")]
-    found = frequencies([bags[0].packed, bags[2].packed], [term_hash("alpha"), term_hash("gamma"), term_hash("none")])
-    assert found.tolist() == [[2, 0, 0], [0, 1, 0]]
 
 
 def test_paths_match_by_prefix_both_ways() -> None:

@@ -12,8 +12,6 @@ import numpy as np
 
 from llama_index_codeindex.engine.codebase import Codebase
 from llama_index_codeindex.engine.errors import EmbeddingUnavailable
-from llama_index_codeindex.engine.store.catalog import Catalog
-from llama_index_codeindex.engine.store.lexical import Bags
 from llama_index_codeindex.engine.store.vectors import Vector, unit
 from llama_index_codeindex.engine.syntax.words import term_hash, terms
 
@@ -50,11 +48,6 @@ def commit(root: Path, message: str) -> str:
     git(root, "add", "-A")
     git(root, "commit", "-q", "--allow-empty", "-m", message)
     return git(root, "rev-parse", "HEAD")
-
-
-def bags_of(catalog: Catalog) -> Bags:
-    """Return what gives a full-text search the bags of words of a catalog's chunks."""
-    return lambda rows: {chunk.row: (chunk.terms, chunk.bag) for chunk in catalog.candidates(rows)}
 
 
 class CountingEmbedder:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from llama_index_codeindex.engine.model import Outline
-from llama_index_codeindex.engine.store.contents import chunk_ids
+from llama_index_codeindex.engine.store.contents import chunk_ids, text_hash
 from llama_index_codeindex.engine.syntax.chunking import split_lines
 from llama_index_codeindex.engine.syntax.outline import outline
 
@@ -55,7 +55,7 @@ def faults(path: str, text: str, found: Outline, max_chars: int) -> list[str]:
         for n, line in enumerate(lines, 1)
         if (covered[n] != 1 if line.strip() else covered[n] > 1)
     )
-    ids = chunk_ids(path, found.chunks)
+    ids = chunk_ids(path, found.chunks, [text_hash(chunk.text) for chunk in found.chunks])
     if len(set(ids)) != len(ids):
         wrong.append("two chunks have one id")
     for symbol in found.symbols:

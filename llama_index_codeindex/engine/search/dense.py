@@ -105,9 +105,9 @@ class DenseLane:
         """Say whether there is anything to compare with; `embedded` is how many chunks have a vector, if it is known."""
         catalog, meta = self._view.catalog, self._view.meta
         chunks = catalog.counts()[1]
-        embedded = catalog.embedded_chunks(model) if embedded is None else embedded
+        embedded = catalog.vectors.count(model) if embedded is None else embedded
         if not embedded:
-            foreign = catalog.has_vectors()
+            foreign = catalog.vectors.exist()
             if self._required and chunks:
                 told = "The index was embedded with another model." if foreign else "The index has no vectors."
                 raise embedding_error("EMBEDDING_MISMATCH" if foreign else "EMBEDDING_UNAVAILABLE", told)

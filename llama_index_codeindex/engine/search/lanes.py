@@ -10,9 +10,9 @@ from llama_index_codeindex.engine.search.path_words import match_paths, question
 from llama_index_codeindex.engine.search.query import Query, name_parts
 from llama_index_codeindex.engine.store.catalog import Catalog, SymbolRow, symbol_key
 from llama_index_codeindex.engine.store.contents import path_key
-from llama_index_codeindex.engine.store.lexical import Bags, LexicalSnapshot
+from llama_index_codeindex.engine.store.lexical import Lexical
 
-# Full-text candidates: with 200 the exact scores order as well as over everything (0.875; 100: 0.874, 50: 0.869).
+# Full-text candidates: with 200 the ranking orders as well as over everything (0.875; 100: 0.874, 50: 0.869).
 LEXICAL_LIMIT = 200
 EXACT_LIMIT = 50
 # Terms of this many letters also match the start of longer words, if they are rare themselves.
@@ -38,7 +38,7 @@ class Definition:
     name: str
 
 
-def expand_terms(lexical: LexicalSnapshot, terms: Sequence[str]) -> list[tuple[str, float]]:
+def expand_terms(lexical: Lexical, terms: Sequence[str]) -> list[tuple[str, float]]:
     """Return the question's terms with their weights; rare ones bring the longer words they start."""
     weighted = dict.fromkeys(terms, 1.0)
     for term in terms:
@@ -49,17 +49,16 @@ def expand_terms(lexical: LexicalSnapshot, terms: Sequence[str]) -> list[tuple[s
 
 
 def lexical_lane(
-    lexical: LexicalSnapshot,
+    lexical: Lexical,
+    catalog: Catalog,
     weighted: Sequence[tuple[str, float]],
-    bags: Bags,
     scope: Scope,
     limit: int = LEXICAL_LIMIT,
 ) -> list[int]:
     """Return the chunks that hold the question's terms, by BM25."""
-    file_ids = None if scope.file_ids is None else sorted(scope.file_ids)
-    rows = None if scope.rows is None else sorted(scope.rows)
-    kinds = None if scope.kinds is None else sorted(scope.kinds)
-    return [row for row, _ in lexical.search(weighted, limit, bags, file_ids, rows, kinds)]
+    kinds_of = catalog.kinds_of_chunks
+    found = lexical.search(weighted, limit, scope.file_ids, scope.rows, scope.kinds, kinds_of)
+    return [row for row, _ in found]
 
 
 def find_definitions(catalog: Catalog, query: Query, scope: Scope) -> list[Definition]:

@@ -23,9 +23,8 @@ from llama_index_codeindex.engine.search.path_words import (
     question_words,
 )
 from llama_index_codeindex.engine.search.query import Query, name_parts
-from llama_index_codeindex.engine.store.bags import K1, B, frequencies
+from llama_index_codeindex.engine.store.bags import K1, B
 from llama_index_codeindex.engine.store.catalog import Candidate
-from llama_index_codeindex.engine.syntax.words import term_hash
 
 Scores = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.float32]
@@ -77,7 +76,7 @@ class Weights:
 
 WEIGHTS = Weights()
 
-_BY_PLACE = attrgetter("path", "start_line", "row")  # what decides where scores are equal
+BY_PLACE = attrgetter("path", "start_line", "row")  # what decides where scores are equal
 _HEADERS = frozenset((".h", ".hh", ".hpp", ".hxx"))
 _SOURCES = frozenset((".c", ".cc", ".cpp", ".cxx", ".m", ".mm"))
 
@@ -86,7 +85,9 @@ _SOURCES = frozenset((".c", ".cc", ".cpp", ".cxx", ".m", ".mm"))
 class Candidates:
     """What the lanes brought together, aligned by position."""
 
-    chunks: list[Candidate]
+    chunks: list[Candidate]  # in the order of `BY_PLACE`
+    counts: Counts  # how often each term of the question occurs in each, of shape (chunks, terms)
+    lengths: Counts  # in terms
     dense: Mapping[int, float]  # cosine similarity by row
     definitions: Mapping[int, float]  # strength of the definition a chunk holds, by row
     files_named: Mapping[int, float]  # how well a file's path is the one that the question spells, by file
@@ -119,12 +120,12 @@ def rank(
         mean_terms: The mean length of a chunk, in terms.
         weights: The constants.
     """
-    chunks = sorted(candidates.chunks, key=_BY_PLACE)
+    chunks = candidates.chunks
     if not chunks:
         return []
-    counts = frequencies([chunk.bag for chunk in chunks], [term_hash(term) for term, _ in weighted])
     gain = np.array([idf[term] * weight for term, weight in weighted])
-    lexical = bm25(counts, [chunk.terms for chunk in chunks], gain, mean_terms, weights)
+    counts = candidates.counts
+    lexical = bm25(counts, candidates.lengths, gain, mean_terms, weights)
     scores = lexical / (float(lexical.max()) or 1.0)
     if candidates.dense:
         scores += weights.dense * _dense_share(chunks, candidates.dense)
@@ -144,7 +145,7 @@ def rank(
     return _one_per_file(chunks, scores, coverage, weights.more_of_file)
 
 
-def bm25(counts: Counts, lengths: Sequence[int], gain: Scores, mean_terms: float, weights: Weights = WEIGHTS) -> Scores:
+def bm25(counts: Counts, lengths: Counts, gain: Scores, mean_terms: float, weights: Weights = WEIGHTS) -> Scores:
     """Return BM25 scores (Robertson and Zaragoza, 2009) of bags whose counts hold the field weights already.
 
     Args:
@@ -159,11 +160,6 @@ def bm25(counts: Counts, lengths: Sequence[int], gain: Scores, mean_terms: float
     relative = np.asarray(lengths, np.float64) / (mean_terms or 1.0)
     norm = weights.k1 * (1 - weights.b + weights.b * relative)[:, None]
     return np.asarray((counts * (weights.k1 + 1) / (counts + norm)) @ gain, np.float64)
-
-
-def inverse_document_frequency(documents: int, frequency: int) -> float:
-    """Return the form of the inverse document frequency that is never negative."""
-    return math.log(1 + (documents - frequency + 0.5) / (frequency + 0.5))
 
 
 # The least similar candidate was still found by meaning: it is worth more than none at all.

@@ -24,16 +24,17 @@ from llama_index_codeindex.engine.search.lanes import (
 )
 from llama_index_codeindex.engine.search.query import Query, understand
 from llama_index_codeindex.engine.search.ranking import (
+    BY_PLACE,
     WEIGHTS,
     Candidates,
     Ranked,
     Weights,
-    inverse_document_frequency,
     rank,
 )
 from llama_index_codeindex.engine.search.texts import Located, TextSource, make_hit
 from llama_index_codeindex.engine.store.builder import Embedder
-from llama_index_codeindex.engine.store.catalog import Candidate, ChunkRow, SymbolRow
+from llama_index_codeindex.engine.store.catalog import ChunkRow, SymbolRow
+from llama_index_codeindex.engine.store.lexical import Lexical, inverse_document_frequency
 from llama_index_codeindex.engine.store.store import View
 from llama_index_codeindex.engine.store.vectors import Vector
 from llama_index_codeindex.engine.syntax.words import count_terms
@@ -112,7 +113,6 @@ class Searcher:
         self.texts = texts
         self.dense = DenseLane(view, embedder, external, required=require_dense)
         self.weights = weights
-        self._read: dict[int, Candidate] = {}
 
     def search(
         self,
@@ -159,7 +159,7 @@ class Searcher:
 
     def _related(self, chunk: ChunkRow, top_k: int) -> Answer:
         located = self.texts.locate(chunk)
-        lexical = self.view.lexical
+        lexical, catalog = self.view.lexical, self.view.catalog
         if lexical is None:
             return Answer([], ["lexical_unavailable"], "no_lane")
         if located is None:
@@ -168,7 +168,7 @@ class Searcher:
         idf = self._idf(list(counted))
         best = sorted(counted, key=lambda term: (-counted[term] * idf[term], term))[:_RELATED_TERMS]
         found = _Found(weighted=[(term, 1.0) for term in best])
-        found.lanes["lexical"] = lexical_lane(lexical, found.weighted, self._bags, Scope())
+        found.lanes["lexical"] = lexical_lane(lexical, catalog, found.weighted, Scope())
         found.similarities = self.dense.neighbours(chunk.row, found.reasons)
         if found.similarities:
             found.lanes["dense"] = list(found.similarities)
@@ -194,7 +194,7 @@ class Searcher:
             found.reasons.append("lexical_unavailable")
         elif mode == "all":
             found.weighted = expand_terms(lexical, query.terms)
-            found.lanes["lexical"] = lexical_lane(lexical, found.weighted, self._bags, scope)
+            found.lanes["lexical"] = lexical_lane(lexical, catalog, found.weighted, scope)
         return found
 
     def _add_meaning(self, found: _Found, query: Query, scope: Scope, mode: Mode, vector: Vector | None) -> None:
@@ -207,15 +207,20 @@ class Searcher:
     def _rank(self, query: Query, found: _Found) -> list[Ranked]:
         fused = reciprocal_rank_fusion(found.lanes)
         rows = sorted(fused, key=lambda row: (-fused[row], row))[:_MAX_CANDIDATES]
+        catalog = self.view.catalog
+        chunks = sorted(catalog.candidates(rows), key=BY_PLACE)
+        lexical = self.view.lexical or Lexical(lambda: catalog.connection, ())
+        terms = [term for term, _ in found.weighted]
+        counts, lengths = lexical.counts([chunk.row for chunk in chunks], terms)
         candidates = Candidates(
-            list(self._candidates(rows).values()),
+            chunks,
+            counts,
+            lengths,
             found.similarities,
             _strengths(found.definitions),
             {file_id: 1 / place for place, file_id in enumerate(found.files_named, 1)},
         )
-        idf = self._idf([term for term, _ in found.weighted])
-        mean_terms = float(self.view.meta.get("mean_terms", "0")) or 1.0
-        return rank(query, candidates, found.weighted, idf, mean_terms, self.weights)
+        return rank(query, candidates, found.weighted, self._idf(terms), lexical.mean_terms, self.weights)
 
     def _idf(self, terms: Sequence[str]) -> Mapping[str, float]:
         lexical = self.view.lexical
@@ -223,15 +228,6 @@ class Searcher:
             return {}
         documents = lexical.documents
         return {term: inverse_document_frequency(documents, lexical.document_frequency(term)) for term in terms}
-
-    def _candidates(self, rows: Sequence[int]) -> dict[int, Candidate]:
-        """Return candidates by row, each read once per query; rows that are gone are left out."""
-        missing = [row for row in rows if row not in self._read]
-        self._read.update((chunk.row, chunk) for chunk in self.view.catalog.candidates(missing))
-        return {row: self._read[row] for row in rows if row in self._read}
-
-    def _bags(self, rows: Sequence[int]) -> dict[int, tuple[int, bytes]]:
-        return {row: (chunk.terms, chunk.bag) for row, chunk in self._candidates(rows).items()}
 
     def _rows(self, scope: Scope) -> list[int] | None:
         """Return the rows that the filters leave, or None for all."""

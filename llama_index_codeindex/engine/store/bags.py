@@ -1,4 +1,4 @@
-"""The bag of words of a chunk: what its exact score is computed from, without reading the file."""
+"""The bags of words of a file's chunks: what full text is made of."""
 
 from __future__ import annotations
 
@@ -11,10 +11,15 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from llama_index_codeindex.engine.syntax.words import KnownWords, words
+from llama_index_codeindex.engine.model import Chunk
+from llama_index_codeindex.engine.syntax.words import KnownWords, loose_words, words
+
+# The parts of a key: 32 bits of a term's hash, 16 of a chunk's number, 16 of a count.
+TERM_SHIFT = np.uint64(32)
+CHUNK_SHIFT = np.uint64(16)
+MAX_COUNT = 255  # what a segment keeps of it; BM25 saturates long before
 
 _local = threading.local()  # the words of one thread
-_ENTRY = np.dtype([("term", "<u4"), ("count", "<u2")])
 
 # BM25 over code. Chunks are cut to one subject, so repetition goes on counting (k1 1.2 with b 0.75 costs 0.005 NDCG@10), and
 # they are of one size, so their length says little.
@@ -39,45 +44,48 @@ def path_words(path: str) -> str:
     return stem
 
 
-def name_words(path: str) -> list[str]:
-    """Return the words of a file's name, as often as they count in each of its chunks."""
-    return STEM_COUNT * words(re.sub(r"[-.]", " ", path_words(path)))
+class Bags(NamedTuple):
+    """The words of a file's chunks.
+
+    Args:
+        lengths: How many terms each chunk has.
+        keys: For each term of each chunk one number of 64 bits, in order: the term's hash, the chunk, and how often.
+        terms: The terms themselves, each once.
+    """
+
+    lengths: list[int]
+    keys: bytes
+    terms: list[str]
 
 
-def chunk_words(text: str, name: list[str], scope: str, symbol: str) -> list[str]:
-    """Return the words of a chunk as often as they count: its text, its file's `name_words`, and what encloses it."""
-    return words(text) + name + SCOPE_COUNT * words(f"{scope} {symbol}")
-
-
-class Bag(NamedTuple):
-    """The terms of a chunk: how many, as stored, and as text."""
-
-    terms: int
-    packed: bytes
-    text: str
-
-
-def pack_bags(texts: Sequence[Sequence[str]]) -> list[Bag]:
-    """Return the bag of each of some texts, given by their words; a file's chunks together, which costs a third."""
+def pack_bags(path: str, chunks: Sequence[Chunk]) -> Bags:
+    """Return the words of a file's chunks: their text, the file's name, and what encloses each."""
     known = _known_words()
-    entries = [[known[word] for word in text] for text in texts]
-    hashes = [b"".join([entry[0] for entry in text]) for text in entries]
-    sizes = [len(packed) // 4 for packed in hashes]
-    # One sort for all: the number of the text in the upper half, the term in the lower.
-    keys = np.repeat(np.arange(len(texts), dtype=np.uint64) << np.uint64(32), sizes)
-    keys |= np.frombuffer(b"".join(hashes), "<u4")
+    known.trim()
+    look_up = known.__getitem__
+    name = STEM_COUNT * b"".join(map(look_up, words(re.sub(r"[-.]", " ", path_words(path)))))
+    hashes = []
+    for chunk in chunks:
+        around = SCOPE_COUNT * loose_words(f"{chunk.scope} {chunk.symbol}")
+        hashes.append(b"".join(map(look_up, loose_words(chunk.text) + around)) + name)
+    lengths = [len(packed) // 4 for packed in hashes]
+    numbers = np.repeat(np.arange(len(chunks), dtype=np.uint64) << CHUNK_SHIFT, lengths)
+    keys = np.frombuffer(b"".join(hashes), "<u4").astype(np.uint64) << TERM_SHIFT | numbers
     keys.sort()
-    starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1]))) if len(keys) else np.empty(0, np.int64)
-    bags = np.empty(len(starts), _ENTRY)
-    bags["term"] = keys[starts] & np.uint64(0xFFFFFFFF)
-    bags["count"] = np.minimum(np.diff(starts, append=len(keys)), 0xFFFF)
-    ends = np.searchsorted(keys[starts] >> np.uint64(32), np.arange(len(texts)), side="right").tolist()
-    packed = bags.tobytes()
-    width = _ENTRY.itemsize
-    return [
-        Bag(size, packed[start * width : end * width], " ".join([entry[1] for entry in text]))
-        for size, start, end, text in zip(sizes, [0, *ends], ends, entries, strict=False)
-    ]
+    starts = first_of_each(keys)
+    counts = np.minimum(np.diff(starts, append=len(keys)), MAX_COUNT).astype(np.uint64)
+    keys = keys[starts]
+    found = keys >> TERM_SHIFT
+    texts = known.texts
+    terms = [texts[value] for value in found[first_of_each(found)].tolist()]
+    return Bags(lengths, (keys | counts).astype("<u8").tobytes(), terms)
+
+
+def first_of_each(ordered: npt.NDArray[np.uint64]) -> npt.NDArray[np.intp]:
+    """Return the positions at which a new value starts."""
+    if not len(ordered):
+        return np.empty(0, np.intp)
+    return np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
 
 
 def _known_words() -> KnownWords:
@@ -85,15 +93,3 @@ def _known_words() -> KnownWords:
     if known is None:
         known = _local.words = KnownWords()
     return known
-
-
-def frequencies(bags: Sequence[bytes], hashes: Sequence[int]) -> npt.NDArray[np.float32]:
-    """Return how often each term occurs in each bag, as an array of shape (bags, terms)."""
-    entries = np.frombuffer(b"".join(bags), _ENTRY)
-    owners = np.repeat(np.arange(len(bags)), [len(bag) // _ENTRY.itemsize for bag in bags])
-    found = np.zeros((len(bags), len(hashes)), np.float32)
-    terms = np.ascontiguousarray(entries["term"])
-    for column, wanted in enumerate(hashes):
-        where = np.nonzero(terms == np.uint32(wanted))[0]
-        found[owners[where], column] = entries["count"][where]
-    return found

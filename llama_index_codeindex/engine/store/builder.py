@@ -248,55 +248,48 @@ class Builder:
 
     def _write(self, survey: Survey, progress: ProgressCallback) -> RefreshReport:
         store, catalog, meta = self.store, self.store.catalog, survey.meta
-        published = False
         generation = int(meta.get("generation", "0"))
         if not survey.is_tree_changed and survey.is_noted:
             return RefreshReport(generation)
-        try:
-            with catalog.writing():
-                is_anew = survey.rebuild or not meta.get("stamp")
-                store.begin(meta, anew=is_anew, damaged=survey.anew)
-                if is_anew:
-                    catalog.start_over()
-                    # Rows follow from paths: in their order, a table grows at its end.
-                    survey.read.sort(key=lambda pair: file_key(pair[0].file.path))
-                priors = Priors(catalog.connection)
-                counts = self._apply(survey, progress, priors)
-                if is_anew:
-                    catalog.create_indexes()
-                is_new = bool(
-                    is_anew or counts.added or counts.changed or counts.removed or survey.differs_in_gaps
-                )  # fmt: skip
-                facts = dict(survey.facts)
-                if survey.gaps != survey.known_gaps:
-                    catalog.set_gaps(survey.gaps)
-                    facts["gaps"] = json.dumps(count_gaps([gap for gap, _ in survey.gaps]))
-                catalog.touch_files(survey.touched)
-                if is_new or survey.touched or survey.gaps != survey.known_gaps:
-                    facts |= {"scanned_ns": str(survey.floor_ns), "scanned_at": _iso(survey.started_ns)}
-                if is_new:
-                    generation += 1
-                    if self.embedding is not None and meta.get("stamp"):
-                        # Embed before the old version goes, where that is quick; the rest follows in batches.
-                        counts = replace(counts, embedded=self.embedding.run_inside(progress, SMALL))
-                    progress(Progress("publish", 0, 1))
-                    priors.update()
-                    catalog.prune_vectors()
-                    facts |= {
-                        "generation": str(generation),
-                        "stamp": f"{generation}:{uuid.uuid4().hex}",
-                        "fingerprint": self.options.fingerprint(),
-                        "root": store.layout.root if store.layout is not None else "",
-                        "mean_terms": repr(catalog.mean_terms()),
-                        "tree_digest": _tree_digest(catalog.files()),
-                        **store.finish(meta),
-                    }
-                changed = {key: value for key, value in facts.items() if meta.get(key, "") != value}
-                if changed:
-                    catalog.set_meta(changed)
-            published = is_new
-        finally:
-            store.end(published=published)
+        with catalog.writing():
+            is_anew = survey.rebuild or not meta.get("stamp")
+            store.begin(anew=is_anew, damaged=survey.anew)
+            if is_anew:
+                # Rows follow from paths: in their order, a table grows at its end.
+                survey.read.sort(key=lambda pair: file_key(pair[0].file.path))
+            priors = Priors(catalog.connection)
+            counts = self._apply(survey, progress, priors)
+            if is_anew:
+                catalog.create_indexes()
+            is_new = bool(
+                is_anew or counts.added or counts.changed or counts.removed or survey.differs_in_gaps
+            )  # fmt: skip
+            facts = dict(survey.facts)
+            if survey.gaps != survey.known_gaps:
+                catalog.set_gaps(survey.gaps)
+                facts["gaps"] = json.dumps(count_gaps([gap for gap, _ in survey.gaps]))
+            catalog.touch_files(survey.touched)
+            if is_new or survey.touched or survey.gaps != survey.known_gaps:
+                facts |= {"scanned_ns": str(survey.floor_ns), "scanned_at": _iso(survey.started_ns)}
+            if is_new:
+                generation += 1
+                if self.embedding is not None and meta.get("stamp"):
+                    # Embed before the old version goes, where that is quick; the rest follows in batches.
+                    counts = replace(counts, embedded=self.embedding.run_inside(progress, SMALL))
+                progress(Progress("publish", 0, 1))
+                priors.update()
+                catalog.vectors.prune()
+                facts |= {
+                    "generation": str(generation),
+                    "stamp": f"{generation}:{uuid.uuid4().hex}",
+                    "fingerprint": self.options.fingerprint(),
+                    "root": store.layout.root if store.layout is not None else "",
+                    "tree_digest": _tree_digest(catalog.files()),
+                    **store.finish(),
+                }
+            changed = {key: value for key, value in facts.items() if meta.get(key, "") != value}
+            if changed:
+                catalog.set_meta(changed)
         if is_new:
             progress(Progress("publish", 1, 1))
         return replace(counts, generation=generation)
@@ -334,8 +327,7 @@ class Builder:
     def _remove(self, rows: list[FileRow], survey: Survey, priors: Priors) -> None:
         if rows and not survey.rebuild:  # which started over
             priors.note([row.id for row in rows])
-            self.store.lexical.remove_files([row.id for row in rows])
-            self.store.catalog.remove_files([row.id for row in rows])
+            self.store.remove_files([row.id for row in rows])
 
     def _add(self, entry: Entry, found: Parsed, survey: Survey) -> int:
         """Store one file, and return its id."""

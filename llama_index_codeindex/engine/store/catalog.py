@@ -12,7 +12,7 @@ from typing import Any
 
 from llama_index_codeindex.engine.model import Gap, SourceFile, Symbol
 from llama_index_codeindex.engine.store import soundness
-from llama_index_codeindex.engine.store.connections import CACHE_KB, Connections
+from llama_index_codeindex.engine.store.connections import CACHE_KB, Connections, batches
 from llama_index_codeindex.engine.store.rows import (
     INDEXES,
     SCHEMA,
@@ -27,6 +27,7 @@ from llama_index_codeindex.engine.store.rows import (
     file_key,
     symbol_key,
 )
+from llama_index_codeindex.engine.store.vector_table import VectorTable
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -40,20 +41,15 @@ __all__ = [
     "symbol_key",
 ]
 
-# SQLite's oldest limit on parameters of one statement is 999.
-_BATCH = 900
 # With a reader's cache, building an index of 50 MB writes and reads most pages several times.
 _WRITER_CACHE_KB = 32_768
-# Vectors that no chunk refers to any more are kept until they are more than the others and this many: switching back to
-# a branch, undoing an edit or trying another model then embeds nothing again.
-_SPARE_VECTORS = 5_000
 
 _FILE_COLUMNS = "id, path, hash, size, stamp, language, category"
 _CHUNK_COLUMNS = (
     "c.id, c.chunk_id, c.file_id, f.path, f.language, f.category, c.start_line, c.end_line, c.offset, c.length, "
     "c.symbol, c.kind, c.scope, c.context, c.hash"
 )
-_CANDIDATE_COLUMNS = "c.id, c.file_id, f.path, f.category, f.prior, c.start_line, c.terms, c.bag"
+_CANDIDATE_COLUMNS = "c.id, c.file_id, f.path, f.category, f.prior, c.start_line"
 _SYMBOL_COLUMNS = (
     "s.name, s.qualified, s.kind, s.scope, s.start_line, s.end_line, s.name_line, s.signature, f.path, s.file_id, "
     "f.language, f.category, s.chunk, f.prior"
@@ -74,6 +70,7 @@ class Catalog:
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._connections = Connections(path)
+        self.vectors = VectorTable(self._connections)
         self._lock = threading.RLock()  # one transaction at a time where all threads share the connection
 
     @property
@@ -230,7 +227,7 @@ class Catalog:
         """Insert a file's chunks and return their rows."""
         rows = [chunk_key(file_id, number) for number in range(len(chunks))]
         self.connection.executemany(
-            "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [(row, file_id, *chunk) for row, chunk in zip(rows, chunks, strict=True)],
         )
         return rows
@@ -275,13 +272,24 @@ class Catalog:
         """Return chunks by row; rows that are gone are left out."""
         return [ChunkRow._make(row) for row in self._of_chunks(_CHUNK_COLUMNS, "c.id", rows)]
 
+    def kinds_of_chunks(self, rows: Sequence[int]) -> dict[int, set[str]]:
+        """Return what kinds of definitions are in chunks."""
+        kinds: dict[int, set[str]] = {}
+        for batch in batches(rows):
+            marks = ",".join("?" * len(batch))
+            for table, column in (("chunks", "id"), ("symbols", "chunk")):
+                query = f"SELECT {column}, kind FROM {table} WHERE {column} IN ({marks})"  # noqa: S608
+                for row, kind in self.connection.execute(query, batch):
+                    kinds.setdefault(row, set()).add(kind)
+        return kinds
+
     def file_chunks(self, file_ids: Sequence[int]) -> list[ChunkRow]:
         """Return all chunks of some files, in the order of the files."""
         chunks = [ChunkRow._make(row) for row in self._of_chunks(_CHUNK_COLUMNS, "c.file_id", file_ids)]
         return sorted(chunks, key=lambda c: (c.path, c.start_line, c.row))
 
     def _of_chunks(self, columns: str, column: str, values: Sequence[int]) -> Iterator[tuple[Any, ...]]:
-        for batch in _batches(values):
+        for batch in batches(values):
             marks = ",".join("?" * len(batch))
             query = f"SELECT {columns} FROM chunks c JOIN files f ON f.id = c.file_id WHERE {column} IN ({marks})"  # noqa: S608
             yield from self.connection.execute(query, batch)
@@ -289,7 +297,7 @@ class Catalog:
     def symbols_named(self, names: Sequence[str], limit: int = 400) -> list[SymbolRow]:
         """Return the definitions whose bare name is one of these, whatever the case."""
         found: list[SymbolRow] = []
-        for batch in _batches([name.casefold() for name in names]):
+        for batch in batches([name.casefold() for name in names]):
             marks = ",".join("?" * len(batch))
             found.extend(self._symbols(f"s.name_key IN ({marks}) ORDER BY {_SYMBOL_ORDER} LIMIT {int(limit)}", batch))
         return found
@@ -305,7 +313,7 @@ class Catalog:
     def symbols_of_chunks(self, rows: Sequence[int]) -> list[SymbolRow]:
         """Return the definitions whose names stand in some chunks, in order."""
         found: list[SymbolRow] = []
-        for batch in _batches(rows):
+        for batch in batches(rows):
             marks = ",".join("?" * len(batch))
             found.extend(self._symbols(f"s.chunk IN ({marks}) ORDER BY s.file_id, s.start_line, s.id", batch))
         return found
@@ -331,64 +339,3 @@ class Catalog:
             (name,),
         )
         return [(path, kind, json.loads(lines), category) for path, kind, lines, category in rows]
-
-    def mean_terms(self) -> float:
-        """Return the mean length of a chunk in terms."""
-        return float(self.connection.execute("SELECT coalesce(avg(terms), 0) FROM chunks").fetchone()[0])
-
-    # -- vectors -------------------------------------------------------------------------------------------------------
-
-    def missing_vectors(self, model: str) -> list[tuple[str, int]]:
-        """Return the text hashes without a vector of this model, each with a chunk row that has the text, file by file."""
-        return list(
-            self.connection.execute(
-                "SELECT c.embed_hash, min(c.id) FROM chunks c LEFT JOIN vectors v ON v.hash = c.embed_hash AND v.model = ? "
-                "WHERE v.hash IS NULL GROUP BY c.embed_hash ORDER BY min(c.id)",
-                (model,),
-            )
-        )
-
-    def add_vectors(self, model: str, vectors: Iterable[tuple[str, bytes]]) -> None:
-        """Store vectors by text hash."""
-        self.connection.executemany(
-            "INSERT OR REPLACE INTO vectors (model, hash, vector) VALUES (?, ?, ?)",
-            [(model, key, vector) for key, vector in vectors],
-        )
-
-    def vectors(self, model: str) -> list[tuple[int, bytes]]:
-        """Return every chunk's row and vector, for chunks that have one."""
-        return self.connection.execute(
-            "SELECT c.id, v.vector FROM chunks c JOIN vectors v ON v.hash = c.embed_hash AND v.model = ? ORDER BY c.id",
-            (model,),
-        ).fetchall()
-
-    def vectors_of(self, model: str, rows: Sequence[int]) -> list[tuple[int, bytes]]:
-        """Return some chunks' rows and vectors, in no order; chunks without one are left out."""
-        found: list[tuple[int, bytes]] = []
-        for batch in _batches(rows):
-            marks = ",".join("?" * len(batch))
-            query = f"SELECT c.id, v.vector FROM chunks c JOIN vectors v ON v.hash = c.embed_hash AND v.model = ? WHERE c.id IN ({marks})"  # noqa: E501, S608
-            found.extend(self.connection.execute(query, (model, *batch)))
-        return found
-
-    def has_vectors(self) -> bool:
-        """Say whether there is a vector of any model."""
-        return self.connection.execute("SELECT 1 FROM vectors LIMIT 1").fetchone() is not None
-
-    def embedded_chunks(self, model: str) -> int:
-        """Return how many chunks have a vector of this model."""
-        row = self.connection.execute(
-            "SELECT count(*) FROM chunks c JOIN vectors v ON v.hash = c.embed_hash AND v.model = ?", (model,)
-        ).fetchone()
-        return int(row[0])
-
-    def prune_vectors(self) -> None:
-        """Drop the vectors that no chunk refers to, once they are many."""
-        stored = self.connection.execute("SELECT count(*) FROM vectors").fetchone()[0]
-        if stored > 2 * self.counts()[1] + _SPARE_VECTORS:
-            self.connection.execute("DELETE FROM vectors WHERE hash NOT IN (SELECT embed_hash FROM chunks)")
-
-
-def _batches(values: Sequence[object]) -> Iterator[list[object]]:
-    for start in range(0, len(values), _BATCH):
-        yield list(values[start : start + _BATCH])

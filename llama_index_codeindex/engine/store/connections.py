@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,8 +13,16 @@ from pathlib import Path
 MAX_READERS = 32
 # Pages that each connection keeps: with SQLite's 2 MB, a question reads most of its candidates from the file again.
 CACHE_KB = 8_000
+# SQLite's oldest limit on parameters of one statement is 999.
+_BATCH = 900
 # SQLite's own wait for another process that holds the database for a moment.
 _BUSY_SECONDS = 30.0
+
+
+def batches(values: Sequence[int | str]) -> Iterator[list[int | str]]:
+    """Yield values, as many at a time as one statement takes parameters."""
+    for start in range(0, len(values), _BATCH):
+        yield list(values[start : start + _BATCH])
 
 
 def open_connection(path: Path | None) -> sqlite3.Connection:

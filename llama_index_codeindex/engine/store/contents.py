@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from llama_index_codeindex.engine.model import Chunk, Gap, Outline, Reference, Source, Symbol
-from llama_index_codeindex.engine.store.bags import chunk_words, name_words, pack_bags
+from llama_index_codeindex.engine.store.bags import pack_bags
 from llama_index_codeindex.engine.store.rows import Content, NewChunk, NewSymbol, symbol_key
 from llama_index_codeindex.engine.syntax.chunking import split_lines
 from llama_index_codeindex.engine.syntax.languages import BY_NAME
@@ -56,10 +56,8 @@ def content_of(path: str, found: Outline, lines: int = 0) -> Content:
         lines: How many lines the file has.
     """
     chunks: list[NewChunk] = []
-    name = name_words(path)
-    bags = pack_bags([chunk_words(chunk.text, name, chunk.scope, chunk.symbol) for chunk in found.chunks])
-    for chunk, bag, identity in zip(found.chunks, bags, chunk_ids(path, found.chunks), strict=True):
-        own_hash = text_hash(chunk.text)
+    hashes = [text_hash(chunk.text) for chunk in found.chunks]
+    for chunk, own_hash, identity in zip(found.chunks, hashes, chunk_ids(path, found.chunks, hashes), strict=True):
         chunks.append(
             NewChunk(
                 chunk_id=identity,
@@ -75,19 +73,11 @@ def content_of(path: str, found: Outline, lines: int = 0) -> Content:
                 part=chunk.part,
                 hash=own_hash,
                 embed_hash=text_hash(embedded_text(chunk.text, chunk.context)) if chunk.context else own_hash,
-                terms=bag.terms,
-                bag=bag.packed,
             )
         )
-    kinds = [{chunk.kind} for chunk in found.chunks]
-    symbols: list[tuple[int, NewSymbol]] = []
-    for symbol, number in _place(found.symbols, found.chunks):
-        symbols.append((number, _new_symbol(symbol)))
-        if number >= 0:
-            kinds[number].add(symbol.kind)
-    documents = [(sorted(of_chunk), bag.text) for of_chunk, bag in zip(kinds, bags, strict=True)]
-    references = _grouped(found.references)
-    return Content(found.language, found.structural, found.problem, lines, chunks, documents, symbols, references)
+    symbols = [(number, _new_symbol(symbol)) for symbol, number in _place(found.symbols, found.chunks)]
+    references, bags = _grouped(found.references), pack_bags(path, found.chunks)
+    return Content(found.language, found.structural, found.problem, lines, chunks, bags, symbols, references)
 
 
 # A constant's declaration line holds its value, which is content and stays in the file.
@@ -132,12 +122,12 @@ def _grouped(references: Iterable[Reference]) -> list[tuple[str, str, str]]:
     return [(name, kind, json.dumps(found)) for (name, kind), found in lines.items()]
 
 
-def chunk_ids(path: str, chunks: Iterable[Chunk]) -> list[str]:
+def chunk_ids(path: str, chunks: Iterable[Chunk], hashes: Iterable[str]) -> list[str]:
     """Return deterministic ids: path, symbol, content, and a number where those are the same. No line is in them."""
     seen: dict[str, int] = {}
     ids = []
-    for chunk in chunks:
-        base = f"{path}#{chunk.symbol}@{text_hash(chunk.text)[:16]}"
+    for chunk, own_hash in zip(chunks, hashes, strict=True):
+        base = f"{path}#{chunk.symbol}@{own_hash[:16]}"
         seen[base] = seen.get(base, -1) + 1
         ids.append(f"{base}.{seen[base]}" if seen[base] else base)
     return ids

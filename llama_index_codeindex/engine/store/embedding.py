@@ -51,7 +51,7 @@ class Embedding:
 
     def run_inside(self, progress: ProgressCallback, limit: int) -> int:
         """Embed what a transaction brought, if it is not more than `limit`; return how many texts were embedded."""
-        missing = self.store.catalog.missing_vectors(self.embedder.model_id)
+        missing = self.store.catalog.vectors.missing(self.embedder.model_id)
         if not 0 < len(missing) <= limit:
             return 0
         progress(Progress("embed", 0, len(missing)))
@@ -59,7 +59,7 @@ class Embedding:
             vectors = self._embed(missing)
         except EmbeddingError:
             return 0  # tried again after publishing, and reported then
-        self.store.catalog.add_vectors(self.embedder.model_id, vectors)
+        self.store.catalog.vectors.add(self.embedder.model_id, vectors)
         progress(Progress("embed", len(missing), len(missing)))
         return len(vectors)
 
@@ -70,7 +70,7 @@ class Embedding:
             How many were embedded, how many were not, and the code of the error that ended it.
         """
         catalog, model = self.store.catalog, self.embedder.model_id
-        missing = catalog.missing_vectors(model)
+        missing = catalog.vectors.missing(model)
         done = 0
         problem = ""
         for start in range(0, len(missing), BATCH):
@@ -82,7 +82,7 @@ class Embedding:
                 break
             if vectors:
                 with catalog.writing():
-                    catalog.add_vectors(model, vectors)
+                    catalog.vectors.add(model, vectors)
                     catalog.set_meta({"vectors_stamp": uuid.uuid4().hex})
             done += len(vectors)
         if missing:

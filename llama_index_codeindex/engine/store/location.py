@@ -27,11 +27,6 @@ class Layout:
         return self.folder / "catalog.sqlite3"
 
     @property
-    def lexical(self) -> Path:
-        """The full-text index, derived."""
-        return self.folder / "lexical"
-
-    @property
     def lock(self) -> Path:
         """The writer's lock. It lies beside the folder, so that who removes the folder still holds it."""
         return self.folder.parent / "locks" / f"{self.folder.name}.lock"
@@ -48,12 +43,19 @@ class Layout:
         """Who holds the lock, and since when."""
         return self.folder / "writer.json"
 
+    @property
+    def mark(self) -> Path:
+        """What keeps walks and backups out of the folder; it is there once a catalog was."""
+        return self.folder / "CACHEDIR.TAG"
+
     def create(self) -> None:
-        """Make the folder, with the mark that keeps walks and backups out of it."""
+        """Make the folder."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        tag = self.folder / "CACHEDIR.TAG"
-        if not tag.exists():
-            tag.write_text(_CACHE_TAG, "utf-8")
+
+    def set_mark(self) -> None:
+        """Mark the folder, now that there is a catalog."""
+        if not self.mark.exists():
+            self.mark.write_text(_CACHE_TAG, "utf-8")
 
     def remove(self) -> None:
         """Remove the folder with everything in it."""

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from llama_index_codeindex.engine.model import Symbol
+from llama_index_codeindex.engine.store.bags import Bags
 
 # Raised when the tables change; an index of another version is built anew.
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -43,9 +44,7 @@ CREATE TABLE chunks (
     context TEXT NOT NULL,
     part TEXT NOT NULL,
     hash TEXT NOT NULL,
-    embed_hash TEXT NOT NULL,
-    terms INTEGER NOT NULL,
-    bag BLOB NOT NULL
+    embed_hash TEXT NOT NULL
 );
 CREATE INDEX chunks_file ON chunks(file_id);
 CREATE INDEX chunks_embed ON chunks(embed_hash);
@@ -76,6 +75,9 @@ CREATE TABLE refs (
     PRIMARY KEY (name, kind, file_id)
 ) WITHOUT ROWID;
 CREATE INDEX refs_file ON refs(file_id, name);
+CREATE TABLE segments (id INTEGER PRIMARY KEY, rows BLOB NOT NULL, lengths BLOB NOT NULL, gone BLOB NOT NULL);
+CREATE TABLE postings (id INTEGER PRIMARY KEY, entries BLOB NOT NULL);
+CREATE TABLE vocabulary (term TEXT PRIMARY KEY, documents INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE gaps (path TEXT NOT NULL, reason TEXT NOT NULL, detail TEXT NOT NULL, stamp TEXT NOT NULL);
 CREATE TABLE vectors (id INTEGER PRIMARY KEY, model TEXT NOT NULL, hash TEXT NOT NULL, vector BLOB NOT NULL);
 CREATE UNIQUE INDEX vectors_key ON vectors(hash, model);
@@ -152,8 +154,6 @@ class Candidate(NamedTuple):
     category: str
     prior: float
     start_line: int
-    terms: int
-    bag: bytes
 
 
 class NewChunk(NamedTuple):
@@ -172,8 +172,6 @@ class NewChunk(NamedTuple):
     part: str
     hash: str
     embed_hash: str
-    terms: int
-    bag: bytes
 
 
 class NewSymbol(NamedTuple):
@@ -199,7 +197,7 @@ class Content(NamedTuple):
     problem: str  # why the file was not parsed
     lines: int
     chunks: list[NewChunk]
-    documents: list[tuple[list[str], str]]  # of each chunk: the kinds of its definitions, and its terms
+    bags: Bags
     symbols: list[tuple[int, NewSymbol]]  # each with the number of the chunk that holds its name, or -1
     references: list[tuple[str, str, str]]  # name, kind, and the lines as JSON
 

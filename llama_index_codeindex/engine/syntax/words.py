@@ -8,6 +8,7 @@ pairs, so that every language finds its comments.
 from __future__ import annotations
 
 import re
+import string
 import threading
 import unicodedata
 import zlib
@@ -24,6 +25,8 @@ MAX_WORD = 64
 
 _WORD = re.compile(r"[^\W_]+(?:_+[^\W_]+)*")
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:_+[A-Za-z0-9]+)*")  # the same for what is ASCII, in two thirds of the time
+_WORD_BYTES = (string.ascii_letters + string.digits + "_").encode()
+_BETWEEN_WORDS = bytes(byte if byte in _WORD_BYTES else 0x20 for byte in range(256))
 _PART = re.compile(
     r"[A-Z]+(?=[A-Z][a-z])"  # HTML in HTMLResponse
     r"|[A-Z]?[a-z]+"
@@ -57,6 +60,11 @@ STOP_WORDS = frozenset(
 def words(text: str) -> list[str]:
     """Return the raw words of a text: identifiers with their underscores, numbers, runs of any script."""
     return _ASCII_WORD.findall(text) if text.isascii() else _WORD.findall(text)
+
+
+def loose_words(text: str) -> list[str]:
+    """Return the raw words of a text, perhaps with underscores around them, in a third of the time of `words`."""
+    return text.encode().translate(_BETWEEN_WORDS).decode().split() if text.isascii() else _WORD.findall(text)
 
 
 def count_terms(text: str) -> Counter[str]:
@@ -156,16 +164,26 @@ def term_hash(term: str) -> int:
     return zlib.crc32(term.encode("utf-8", "surrogatepass"))
 
 
-class KnownWords(dict[str, tuple[bytes, str]]):
-    """The terms of raw words, as indexing needs them: their hashes, four bytes each, and their text with spaces between.
+class KnownWords(dict[str, bytes]):
+    """The hashes of the terms of raw words, four bytes each, as indexing needs them; `texts` has the term of each hash.
 
     A dictionary that fills itself, because millions of words are looked up and a call for each would take most of the time.
+    Underscores around a word do not count.
     """
 
-    def __missing__(self, word: str) -> tuple[bytes, str]:
-        if len(self) >= _KEPT_WORDS:
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: dict[int, str] = {}
+
+    def __missing__(self, word: str) -> bytes:
+        found = terms_of(word.strip("_"))
+        hashes = [term_hash(term) for term in found]
+        self.texts.update(zip(hashes, found, strict=True))
+        self[word] = packed = b"".join([value.to_bytes(4, "little") for value in hashes])
+        return packed
+
+    def trim(self) -> None:
+        """Forget everything once it is too much; not between looking up words and asking for their terms."""
+        if len(self) > _KEPT_WORDS:
             self.clear()
-        found = terms_of(word)
-        hashes = b"".join([term_hash(term).to_bytes(4, "little") for term in found])
-        self[word] = entry = hashes, " ".join(found)
-        return entry
+            self.texts.clear()
