@@ -17,7 +17,7 @@ from llama_index_codeindex.engine.store.catalog import Catalog
 from llama_index_codeindex.engine.store.lexical import Lexical, LexicalWriter, inverse_document_frequency
 from llama_index_codeindex.engine.store.rows import chunk_key
 from llama_index_codeindex.engine.store.segments import MAX_DOCUMENTS, load
-from llama_index_codeindex.engine.syntax.words import count_terms, loose_words, words
+from llama_index_codeindex.engine.syntax.words import count_terms, split_words, words
 
 WORDS = ["alpha", "alphabet", "beta", "gamma", "deltas", "epsilonZeta"]
 TERMS = ["alpha", "alphabet", "beta", "gamma", "delta", "epsilon", "zeta", "epsilonzeta", "nothing"]
@@ -177,6 +177,6 @@ def test_bags_count_what_the_text_holds() -> None:
     assert pack_bags("a.py", []).lengths == []
 
 
-@given(st.text(st.characters(max_codepoint=127)))
-def test_loose_words_are_the_words_but_for_underscores_around_them(text: str) -> None:
-    assert [word.strip("_") for word in loose_words(text) if word.strip("_")] == words(text)
+@given(st.text(st.characters() | st.sampled_from("aZ9_ .\u00e9\u4e2d\u2014\u00a0\ud800")))
+def test_the_pieces_of_a_text_hold_its_words(text: str) -> None:
+    assert [word for piece in split_words(text) for word in words(piece)] == words(text)

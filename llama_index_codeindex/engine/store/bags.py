@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from llama_index_codeindex.engine.model import Chunk
-from llama_index_codeindex.engine.syntax.words import KnownWords, loose_words, words
+from llama_index_codeindex.engine.syntax.words import KnownWords, split_words, words
 
 # The parts of a key: 32 bits of a term's hash, 16 of a chunk's number, 16 of a count.
 TERM_SHIFT = np.uint64(32)
@@ -28,8 +28,6 @@ B = 0.12
 
 # A file's own name says more about each of its chunks than any single word in them: counted as often as this.
 STEM_COUNT = 8
-# What encloses a chunk is part of what it is about.
-SCOPE_COUNT = 1
 
 # Names that say nothing about the file; its folder stands in for it.
 GENERIC_STEMS = frozenset("index main mod init __init__ lib package core base common impl types util utils".split())
@@ -64,10 +62,9 @@ def pack_bags(path: str, chunks: Sequence[Chunk]) -> Bags:
     known.trim()
     look_up = known.__getitem__
     name = STEM_COUNT * b"".join(map(look_up, words(re.sub(r"[-.]", " ", path_words(path)))))
-    hashes = []
-    for chunk in chunks:
-        around = SCOPE_COUNT * loose_words(f"{chunk.scope} {chunk.symbol}")
-        hashes.append(b"".join(map(look_up, loose_words(chunk.text) + around)) + name)
+    # What encloses a chunk is part of what it is about: it counts as if it stood in the chunk once more.
+    pieces = [split_words(f"{chunk.text} {chunk.scope} {chunk.symbol}") for chunk in chunks]
+    hashes = [b"".join(map(look_up, found)) + name for found in pieces]
     lengths = [len(packed) // 4 for packed in hashes]
     numbers = np.repeat(np.arange(len(chunks), dtype=np.uint64) << CHUNK_SHIFT, lengths)
     keys = np.frombuffer(b"".join(hashes), "<u4").astype(np.uint64) << TERM_SHIFT | numbers
@@ -76,8 +73,7 @@ def pack_bags(path: str, chunks: Sequence[Chunk]) -> Bags:
     counts = np.minimum(np.diff(starts, append=len(keys)), MAX_COUNT).astype(np.uint64)
     keys = keys[starts]
     found = keys >> TERM_SHIFT
-    texts = known.texts
-    terms = [texts[value] for value in found[first_of_each(found)].tolist()]
+    terms = list(map(known.texts.__getitem__, found[first_of_each(found)].tolist()))
     return Bags(lengths, (keys | counts).astype("<u8").tobytes(), terms)
 
 

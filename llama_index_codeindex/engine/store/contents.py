@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import unicodedata
 from bisect import bisect_left
@@ -14,7 +13,7 @@ from typing import NamedTuple
 from llama_index_codeindex.engine.model import Chunk, Gap, Outline, Reference, Source, Symbol
 from llama_index_codeindex.engine.store.bags import pack_bags
 from llama_index_codeindex.engine.store.rows import Content, NewChunk, NewSymbol, symbol_key
-from llama_index_codeindex.engine.syntax.chunking import split_lines
+from llama_index_codeindex.engine.syntax.chunking import count_lines
 from llama_index_codeindex.engine.syntax.languages import BY_NAME
 from llama_index_codeindex.engine.syntax.outline import outline
 
@@ -43,8 +42,7 @@ def parse_file(read: Callable[[str], Source | Gap], path: str, max_chars: int, p
     found = outline(path, source.text, max_chars, BY_NAME["text"] if problem else None)
     if problem:
         found = replace(found, problem=problem)
-    lines = len(split_lines(source.text))
-    return Parsed(source.content_hash, source.encoding, source.redactions, content_of(path, found, lines))
+    return Parsed(source.content_hash, source.encoding, source.redactions, content_of(path, found, count_lines(source.text)))
 
 
 def content_of(path: str, found: Outline, lines: int = 0) -> Content:
@@ -119,7 +117,8 @@ def _grouped(references: Iterable[Reference]) -> list[tuple[str, str, str]]:
     lines: dict[tuple[str, str], list[int]] = {}
     for reference in references:
         lines.setdefault((reference.name, reference.kind), []).append(reference.line)
-    return [(name, kind, json.dumps(found)) for (name, kind), found in lines.items()]
+    # A list of numbers reads the same in Python and JSON.
+    return [(name, kind, str(found)) for (name, kind), found in lines.items()]
 
 
 def chunk_ids(path: str, chunks: Iterable[Chunk], hashes: Iterable[str]) -> list[str]:

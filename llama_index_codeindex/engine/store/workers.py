@@ -134,6 +134,8 @@ class _Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            # It multiplies no matrices, and starting the threads for that takes as long as all other imports.
+            env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
         self.asked = 0

@@ -6,9 +6,11 @@ one without members is cut at its shallowest blank line or indentation.
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 
 from llama_index_codeindex.engine.model import Chunk
 
@@ -57,10 +59,12 @@ class _Unit:
 
 def split_lines(text: str) -> list[str]:
     r"""Split at `\n` alone, keeping line ends: form feeds and U+2028 end no line for `grep -n` and editors."""
-    lines = text.split("\n")
-    tail = lines.pop()
-    kept = [line + "\n" for line in lines]
-    return [*kept, tail] if tail else kept
+    return list(io.StringIO(text, newline="\n"))
+
+
+def count_lines(text: str) -> int:
+    """Return how many lines `split_lines` finds."""
+    return text.count("\n") + (not text.endswith("\n") and text != "")
 
 
 def nest(spans: Sequence[Span]) -> list[Span]:
@@ -113,16 +117,19 @@ def best_break(lines: Sequence[str], start: int, last: int) -> int:
     Among the later two thirds it is the line before the one with the least indentation, after a blank line if there is
     one, and not before one that only closes something.
     """
-    best, best_cost = last, (1 << 30, 0)
+    best, lowest = last, 1 << 30
     for line in range(last, start + (last - start) // 3, -1):
         following = lines[line]
-        if not following.strip():
+        code = following.lstrip()
+        if not code:
             continue
-        indent = len(following) - len(following.lstrip())
-        closes = _CLOSERS.fullmatch(following) is not None
-        cost = (indent * 2 + (3 if lines[line - 1].strip() else 0) + (8 if closes else 0), last - line)
-        if cost < best_cost:
-            best, best_cost = line, cost
+        cost = 2 * (len(following) - len(code))
+        if cost < lowest and not lines[line - 1].isspace():
+            cost += 3
+        if cost < lowest and _CLOSERS.fullmatch(code):
+            cost += 8
+        if cost < lowest:
+            best, lowest = line, cost
     return best
 
 
@@ -142,9 +149,7 @@ class _Cutter:
         self.max_chars = max_chars
         self.max_lines = max_lines
         self.room = max(max_chars - _CLOSER_ROOM, max_chars // 2)
-        self.total = [0]  # characters before each line
-        for line in lines:
-            self.total.append(self.total[-1] + len(line))
+        self.total = list(accumulate(map(len, lines), initial=0))  # characters before each line
 
     def size(self, start: int, end: int) -> int:
         return self.total[end] - self.total[start - 1]
@@ -153,7 +158,7 @@ class _Cutter:
         return self.size(start, end) <= self.max_chars and end - start < self.max_lines
 
     def blank(self, line: int) -> bool:
-        return not self.lines[line - 1].strip()
+        return self.lines[line - 1].isspace()
 
     def cut(self, start: int, end: int, children: list[Span], owner: Span, context: str) -> list[_Unit]:
         """Cut lines that hold `children` into units; what lies between them belongs to `owner`."""
