@@ -7,10 +7,9 @@ every repository. What each signal is worth is in the quality table of the READM
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +23,7 @@ from llama_index_codeindex.engine.search.path_words import (
 )
 from llama_index_codeindex.engine.search.query import Query, name_parts
 from llama_index_codeindex.engine.store.bags import K1, B
-from llama_index_codeindex.engine.store.catalog import Candidate
+from llama_index_codeindex.engine.store.rows import FileFacts
 
 Scores = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.float32]
@@ -76,28 +75,28 @@ class Weights:
 
 WEIGHTS = Weights()
 
-BY_PLACE = attrgetter("path", "start_line", "row")  # what decides where scores are equal
 _HEADERS = frozenset((".h", ".hh", ".hpp", ".hxx"))
 _SOURCES = frozenset((".c", ".cc", ".cpp", ".cxx", ".m", ".mm"))
 
 
 @dataclass(slots=True)
 class Candidates:
-    """What the lanes brought together, aligned by position."""
+    """What the lanes brought together: chunks by their rows, in the order of paths and lines, aligned by position."""
 
-    chunks: list[Candidate]  # in the order of `BY_PLACE`
-    counts: Counts  # how often each term of the question occurs in each, of shape (chunks, terms)
+    rows: Sequence[int]
+    files: Sequence[FileFacts]  # each file once
+    owners: npt.NDArray[np.intp]  # the position in `files` of each chunk's file
+    counts: Counts  # how often each term of the question occurs in each chunk, of shape (chunks, terms)
     lengths: Counts  # in terms
     dense: Mapping[int, float]  # cosine similarity by row
     definitions: Mapping[int, float]  # strength of the definition a chunk holds, by row
     files_named: Mapping[int, float]  # how well a file's path is the one that the question spells, by file
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """A candidate with its final score, and the share of the question's information that its file holds."""
+class Ranked(NamedTuple):
+    """A candidate's row with its final score, and the share of the question's information that its file holds."""
 
-    chunk: Candidate
+    row: int
     score: float
     coverage: float
 
@@ -120,29 +119,32 @@ def rank(
         mean_terms: The mean length of a chunk, in terms.
         weights: The constants.
     """
-    chunks = candidates.chunks
-    if not chunks:
+    if not len(candidates.rows):
         return []
+    files, owners = candidates.files, candidates.owners
     gain = np.array([idf[term] * weight for term, weight in weighted])
-    counts = candidates.counts
-    lexical = bm25(counts, candidates.lengths, gain, mean_terms, weights)
+    lexical = bm25(candidates.counts, candidates.lengths, gain, mean_terms, weights)
     scores = lexical / (float(lexical.max()) or 1.0)
     if candidates.dense:
-        scores += weights.dense * _dense_share(chunks, candidates.dense)
-    scores += weights.coherence * _coherence(chunks, scores)
-    coverage = _file_coverage(chunks, counts, gain)
+        scores += weights.dense * _dense_share(candidates.rows, candidates.dense)
+    scores += weights.coherence * _coherence(owners, scores)
+    coverage = _file_coverage(candidates.counts, gain, owners, len(files))[owners]
     # Where some place answers the question's words, one that holds none of them is the less likely answer.
     scores[coverage == 0] *= 1 - weights.words_win * float(coverage.max())
     scores += weights.file_coverage * coverage
-    paths = match_paths(question_words(query), {chunk.path for chunk in chunks})
-    scores += weights.path * np.array([paths[chunk.path][0] for chunk in chunks])
-    scores += weights.stem * np.array([paths[chunk.path][1] for chunk in chunks])
-    if candidates.definitions:
-        scores += np.array([_definition(query, c, candidates.definitions.get(c.row, 0.0), weights) for c in chunks])
+    paths = match_paths(question_words(query), {file.path for file in files})
+    matches = np.array([paths[file.path] for file in files])
+    scores += (weights.path * matches[:, 0])[owners]
+    scores += (weights.stem * matches[:, 1])[owners]
+    for place, row in enumerate(candidates.rows) if candidates.definitions else ():
+        if row in candidates.definitions:
+            file = files[owners[place]]
+            scores[place] += _definition(query, file.path, candidates.definitions[row], weights)
     if candidates.files_named:
-        scores += weights.definition * np.array([candidates.files_named.get(chunk.file_id, 0.0) for chunk in chunks])
-    scores *= _factors(query, chunks, weights)
-    return _one_per_file(chunks, scores, coverage, weights.more_of_file)
+        named = np.array([candidates.files_named.get(file.id, 0.0) for file in files])
+        scores += (weights.definition * named)[owners]
+    scores *= np.array(_factors(query, files, owners, weights))[owners]
+    return _one_per_file(candidates.rows, owners, scores, coverage, weights.more_of_file)
 
 
 def bm25(counts: Counts, lengths: Counts, gain: Scores, mean_terms: float, weights: Weights = WEIGHTS) -> Scores:
@@ -166,7 +168,7 @@ def bm25(counts: Counts, lengths: Counts, gain: Scores, mean_terms: float, weigh
 _DENSE_FLOOR = 0.05
 
 
-def _dense_share(chunks: Sequence[Candidate], dense: Mapping[int, float]) -> Scores:
+def _dense_share(rows: Sequence[int], dense: Mapping[int, float]) -> Scores:
     """Scale similarities to 0..1 over the candidates: their absolute height differs from model to model."""
     low, high = min(dense.values()), max(dense.values())
     span = high - low
@@ -174,81 +176,70 @@ def _dense_share(chunks: Sequence[Candidate], dense: Mapping[int, float]) -> Sco
     def share(similarity: float) -> float:
         return _DENSE_FLOOR + (1 - _DENSE_FLOOR) * ((similarity - low) / span if span else 1.0)
 
-    return np.array([share(dense[c.row]) if c.row in dense else 0.0 for c in chunks])
+    return np.array([share(dense[row]) if row in dense else 0.0 for row in rows])
 
 
-def _coherence(chunks: Sequence[Candidate], scores: Scores) -> Scores:
+def _coherence(owners: npt.NDArray[np.intp], scores: Scores) -> Scores:
     """Give each file's best chunk the share, of what the best file has, that its chunks among the best 50 bring."""
-    sums: dict[int, float] = defaultdict(float)
-    first: dict[int, int] = {}
-    for i in np.argsort(-scores, kind="stable")[:50].tolist():
-        sums[chunks[i].file_id] += float(scores[i])
-        first.setdefault(chunks[i].file_id, i)
-    shares = np.zeros(len(chunks))
-    highest = max(sums.values(), default=0.0)
+    best = np.argsort(-scores, kind="stable")[:50]
+    sums = np.bincount(owners[best], scores[best])
+    shares = np.zeros(len(scores))
+    highest = float(sums.max(initial=0.0))
     if highest > 0:
-        for file_id, i in first.items():
-            shares[i] = sums[file_id] / highest
+        found, first = np.unique(owners[best], return_index=True)
+        shares[best[first]] = sums[found] / highest
     return shares
 
 
-def _coverage(counts: Counts, gain: Scores) -> Scores:
-    """Return the share of the question's information that each candidate holds."""
-    if not len(gain):
-        return np.zeros(len(counts))
-    return np.asarray(((counts > 0) @ gain) / (float(gain.sum()) or 1.0), np.float64)
+def _file_coverage(counts: Counts, gain: Scores, owners: npt.NDArray[np.intp], files: int) -> Scores:
+    """Return, for each file, the share of the question's information that its candidates hold together."""
+    together = np.zeros((files, counts.shape[1]), np.bool_)
+    chunks, terms = np.nonzero(counts)
+    together[owners[chunks], terms] = True
+    return np.asarray((together @ gain) / (float(gain.sum()) or 1.0), np.float64)
 
 
-def _file_coverage(chunks: Sequence[Candidate], counts: Counts, gain: Scores) -> Scores:
-    """Return, for each candidate, the coverage of all its file's candidates together."""
-    positions: dict[int, int] = {}
-    files = np.array([positions.setdefault(chunk.file_id, len(positions)) for chunk in chunks])
-    together = np.zeros((len(positions), counts.shape[1]), np.float32)
-    np.maximum.at(together, files, counts)
-    covered: Scores = _coverage(together, gain)[files]
-    return covered
-
-
-def _definition(query: Query, chunk: Candidate, strength: float, weights: Weights) -> float:
-    if not strength:
-        return 0.0
+def _definition(query: Query, path: str, strength: float, weights: Weights) -> float:
     scale = weights.definition if query.shape == "symbol" else weights.named
     named = {plain_name(name_parts(name)[-1]) for name in query.names if name_parts(name)}
-    return scale * strength * (weights.stem_is_name if path_facts(chunk.path).plain_stem in named else 1.0)
+    return scale * strength * (weights.stem_is_name if path_facts(path).plain_stem in named else 1.0)
 
 
-def _factors(query: Query, chunks: Sequence[Candidate], weights: Weights) -> Scores:
-    """Return what each candidate's file is worth: its use by others, its category, its place."""
-    facts = [path_facts(chunk.path) for chunk in chunks]
-    sources = sum(fact.suffix in _SOURCES for fact in facts)
-    has_sources = sources > 0 and sources >= sum(fact.suffix in _HEADERS for fact in facts)
-
+def _factors(query: Query, files: Sequence[FileFacts], owners: npt.NDArray[np.intp], weights: Weights) -> list[float]:
+    """Return what each file is worth: its use by others, its category, its place."""
+    facts = [path_facts(file.path) for file in files]
+    chunks = np.bincount(owners, minlength=len(files)).tolist()
+    sources = sum(count for count, fact in zip(chunks, facts, strict=True) if fact.suffix in _SOURCES)
+    headers = sum(count for count, fact in zip(chunks, facts, strict=True) if fact.suffix in _HEADERS)
+    has_sources = sources > 0 and sources >= headers
     asks_windows = any(word.startswith("win") for word in query.plain)
 
-    def factor(chunk: Candidate, fact: PathFacts) -> float:
+    def factor(file: FileFacts, fact: PathFacts) -> float:
         # 50 users are as good as 500.
-        worth = 1 + weights.prior * min(1.0, math.log1p(chunk.prior) / math.log(50))
-        usual = weights.categories.get(chunk.category, 1.0)
-        worth *= max(usual, weights.about) if chunk.category in query.about else usual
+        worth = 1 + weights.prior * min(1.0, math.log1p(file.prior) / math.log(50))
+        usual = weights.categories.get(file.category, 1.0)
+        worth *= max(usual, weights.about) if file.category in query.about else usual
         if has_sources and fact.suffix in _HEADERS:
             worth *= weights.header
         if fact.is_windows and not asks_windows:
             worth *= weights.windows
         return worth * weights.aside if fact.is_aside else worth
 
-    files = {chunk.file_id: (chunk, fact) for chunk, fact in zip(chunks, facts, strict=True)}
-    factors = {file_id: factor(*pair) for file_id, pair in files.items()}
-    return np.array([factors[chunk.file_id] for chunk in chunks])
+    return [factor(file, fact) for file, fact in zip(files, facts, strict=True)]
 
 
-def _one_per_file(chunks: Sequence[Candidate], scores: Scores, coverage: Scores, more: float) -> list[Ranked]:
+def _one_per_file(
+    rows: Sequence[int], owners: npt.NDArray[np.intp], scores: Scores, coverage: Scores, more: float
+) -> list[Ranked]:
     """Order by score, with each further chunk of a file damped; ties stay in the order of the chunks."""
-    seen: dict[int, int] = defaultdict(int)
-    damped = scores.copy()
-    for i in np.argsort(-scores, kind="stable").tolist():
-        file_id = chunks[i].file_id
-        damped[i] *= more ** seen[file_id]
-        seen[file_id] += 1
-    return [
-        Ranked(chunks[i], float(damped[i]), float(coverage[i])) for i in np.argsort(-damped, kind="stable").tolist()
-    ]
+    seen: dict[int, int] = {}
+    powers = np.empty(len(rows))
+    best = np.argsort(-scores, kind="stable")
+    for place, owner in zip(best.tolist(), owners[best].tolist(), strict=True):
+        before = seen.get(owner, 0)
+        powers[place] = more**before
+        seen[owner] = before + 1
+    damped = scores * powers
+    order = np.argsort(-damped, kind="stable")
+    found = zip(order.tolist(), damped[order].tolist(), coverage[order].tolist(), strict=True)
+    return [Ranked(rows[place], score, covered) for place, score, covered in found]

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+import numpy as np
+
 from llama_index_codeindex.engine.errors import InvalidArgument
 from llama_index_codeindex.engine.model import EmptyReason, Hit, Mode
 from llama_index_codeindex.engine.search.dense import DenseLane, ExternalSearch
@@ -24,7 +26,6 @@ from llama_index_codeindex.engine.search.lanes import (
 )
 from llama_index_codeindex.engine.search.query import Query, understand
 from llama_index_codeindex.engine.search.ranking import (
-    BY_PLACE,
     WEIGHTS,
     Candidates,
     Ranked,
@@ -35,6 +36,7 @@ from llama_index_codeindex.engine.search.texts import Located, TextSource, make_
 from llama_index_codeindex.engine.store.builder import Embedder
 from llama_index_codeindex.engine.store.catalog import ChunkRow, SymbolRow
 from llama_index_codeindex.engine.store.lexical import Lexical, inverse_document_frequency
+from llama_index_codeindex.engine.store.rows import file_of_chunk
 from llama_index_codeindex.engine.store.store import View
 from llama_index_codeindex.engine.store.vectors import Vector
 from llama_index_codeindex.engine.syntax.words import count_terms
@@ -208,12 +210,17 @@ class Searcher:
         fused = reciprocal_rank_fusion(found.lanes)
         rows = sorted(fused, key=lambda row: (-fused[row], row))[:_MAX_CANDIDATES]
         catalog = self.view.catalog
-        chunks = sorted(catalog.candidates(rows), key=BY_PLACE)
+        files = self.view.file_facts({file_of_chunk(row) for row in rows})
+        known = sorted((files[file_id].path, row) for row in rows if (file_id := file_of_chunk(row)) in files)
+        rows = [row for _, row in known]
+        places = {file_id: place for place, file_id in enumerate(files)}
         lexical = self.view.lexical or Lexical(lambda: catalog.connection, ())
         terms = [term for term, _ in found.weighted]
-        counts, lengths = lexical.counts([chunk.row for chunk in chunks], terms)
+        counts, lengths = lexical.counts(rows, terms)
         candidates = Candidates(
-            chunks,
+            rows,
+            list(files.values()),
+            np.array([places[file_of_chunk(row)] for row in rows], np.intp),
             counts,
             lengths,
             found.similarities,
@@ -254,7 +261,7 @@ class Searcher:
                 ranks.setdefault(row, {})[lane] = position
         if not ranked or ranked[0].score <= 0:
             return []
-        confidence = _confidence(ranked[0], ranks.get(ranked[0].chunk.row, {}))
+        confidence = _confidence(ranked[0], ranks.get(ranked[0].row, {}))
         hits: list[Hit] = []
         shifts: dict[int, int] = {}
         for item, chunk in self._with_chunks(ranked[:_PHRASE_DEPTH] if phrases else ranked, top_k):
@@ -272,8 +279,8 @@ class Searcher:
         """Yield what is ranked with the rest of each chunk, read `step` at a time: most of it is never shown."""
         for start in range(0, len(ranked), step):
             some = ranked[start : start + step]
-            chunks = {chunk.row: chunk for chunk in self.view.catalog.chunk_rows([item.chunk.row for item in some])}
-            yield from ((item, chunks[item.chunk.row]) for item in some)
+            chunks = {chunk.row: chunk for chunk in self.view.catalog.chunk_rows([item.row for item in some])}
+            yield from ((item, chunks[item.row]) for item in some if item.row in chunks)
 
     def _focused(self, hits: Sequence[Hit], shifts: Mapping[int, int], found: _Found) -> list[Hit]:
         """Return the hits, each named after the definition it is about; `shifts` says how far its lines have moved."""

@@ -17,8 +17,8 @@ from llama_index_codeindex.engine.store.rows import (
     INDEXES,
     SCHEMA,
     SCHEMA_VERSION,
-    Candidate,
     ChunkRow,
+    FileFacts,
     FileRow,
     NewChunk,
     NewSymbol,
@@ -31,7 +31,6 @@ from llama_index_codeindex.engine.store.vector_table import VectorTable
 
 __all__ = [
     "SCHEMA_VERSION",
-    "Candidate",
     "Catalog",
     "ChunkRow",
     "FileRow",
@@ -49,7 +48,6 @@ _CHUNK_COLUMNS = (
     "c.id, c.chunk_id, c.file_id, f.path, f.language, f.category, c.start_line, c.end_line, c.offset, c.length, "
     "c.symbol, c.kind, c.scope, c.context, c.hash"
 )
-_CANDIDATE_COLUMNS = "c.id, c.file_id, f.path, f.category, f.prior, c.start_line"
 _SYMBOL_COLUMNS = (
     "s.name, s.qualified, s.kind, s.scope, s.start_line, s.end_line, s.name_line, s.signature, f.path, s.file_id, "
     "f.language, f.category, s.chunk, f.prior"
@@ -264,9 +262,14 @@ class Catalog:
 
     # -- what searching asks -------------------------------------------------------------------------------------------
 
-    def candidates(self, rows: Sequence[int]) -> list[Candidate]:
-        """Return what ranking needs of some chunks; rows that are gone are left out."""
-        return [Candidate._make(row) for row in self._of_chunks(_CANDIDATE_COLUMNS, "c.id", rows)]
+    def file_facts(self, ids: Sequence[int]) -> dict[int, FileFacts]:
+        """Return what ranking needs of some files, by id; those that are gone are left out."""
+        found: dict[int, FileFacts] = {}
+        for batch in batches(ids):
+            marks = ",".join("?" * len(batch))
+            query = f"SELECT id, path, category, prior FROM files WHERE id IN ({marks})"  # noqa: S608
+            found.update((row[0], FileFacts._make(row)) for row in self.connection.execute(query, batch))
+        return found
 
     def chunk_rows(self, rows: Sequence[int]) -> list[ChunkRow]:
         """Return chunks by row; rows that are gone are left out."""

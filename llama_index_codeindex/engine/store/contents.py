@@ -42,7 +42,9 @@ def parse_file(read: Callable[[str], Source | Gap], path: str, max_chars: int, p
     found = outline(path, source.text, max_chars, BY_NAME["text"] if problem else None)
     if problem:
         found = replace(found, problem=problem)
-    return Parsed(source.content_hash, source.encoding, source.redactions, content_of(path, found, count_lines(source.text)))
+    return Parsed(
+        source.content_hash, source.encoding, source.redactions, content_of(path, found, count_lines(source.text))
+    )
 
 
 def content_of(path: str, found: Outline, lines: int = 0) -> Content:

@@ -112,6 +112,11 @@ def chunk_key(file_id: int, ordinal: int) -> int:
     return (file_id << _ORDINAL_BITS) + ordinal
 
 
+def file_of_chunk(row: int) -> int:
+    """Return the id of a chunk's file."""
+    return row >> _ORDINAL_BITS
+
+
 @dataclass(frozen=True, slots=True)
 class FileRow:
     """A file as the catalog knows it."""
@@ -145,15 +150,13 @@ class ChunkRow(NamedTuple):
     hash: str
 
 
-class Candidate(NamedTuple):
-    """A chunk as ranking sees it, with what it needs of its file: a query reads two hundred and shows five."""
+class FileFacts(NamedTuple):
+    """A file as ranking sees it."""
 
-    row: int
-    file_id: int
+    id: int
     path: str
     category: str
     prior: float
-    start_line: int
 
 
 class NewChunk(NamedTuple):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from llama_index_codeindex.engine.store.catalog import Catalog
 from llama_index_codeindex.engine.store.lexical import Lexical, LexicalWriter
 from llama_index_codeindex.engine.store.location import Layout
 from llama_index_codeindex.engine.store.locking import writer_lock
-from llama_index_codeindex.engine.store.rows import Content
+from llama_index_codeindex.engine.store.rows import Content, FileFacts
 from llama_index_codeindex.engine.store.vectors import VectorMatrix
 
 # A repair waits this long for a writer, who may just be making the catalog.
@@ -31,15 +31,33 @@ class View:
     lexical: Lexical | None  # None when the full text of this generation is missing or damaged
     meta: dict[str, str]
     store: Store = field(repr=False)
+    _files: dict[int, FileFacts] = field(repr=False, default_factory=dict)
 
     @property
     def generation(self) -> int:
         """The number of the generation."""
         return int(self.meta.get("generation", "0"))
 
+    def file_facts(self, ids: Iterable[int]) -> dict[int, FileFacts]:
+        """Return what ranking needs of some files, by id, read once per generation; those that are gone are left out."""
+        wanted = list(ids)
+        missing = [file_id for file_id in wanted if file_id not in self._files]
+        if missing:
+            self._files.update(self.catalog.file_facts(missing))
+        return {file_id: self._files[file_id] for file_id in wanted if file_id in self._files}
+
     def vectors(self, model: str) -> VectorMatrix:
         """Return the vectors of a model, loaded once per generation."""
         return self.store.load_vectors(self, model)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What is kept of a generation for the next questions."""
+
+    stamp: str
+    lexical: Lexical | None
+    files: dict[int, FileFacts] = field(default_factory=dict)
 
 
 class Store:
@@ -55,7 +73,7 @@ class Store:
         self.failure = ""  # the code of the error that ended the last refresh of this process
         self.verified_at = ""  # when this process last found the index to be the tree's, or made it so
         self._lock = threading.Lock()
-        self._lexical: tuple[str, Lexical] | None = None
+        self._kept: _Kept | None = None
         self._matrix: tuple[tuple[str, str], VectorMatrix] | None = None
         self._writer: LexicalWriter | None = None
         self._identity: tuple[int, int] | None = None
@@ -115,7 +133,7 @@ class Store:
                 old, self.catalog = self.catalog, self._open_catalog(layout)
             except (OSError, sqlite3.OperationalError) as error:
                 raise IndexNotWritable(f"The index folder cannot be used: {_reason(error)}.") from None
-            self._lexical = self._matrix = None
+            self._kept = self._matrix = None
             old.retire()
 
     def repair(self) -> None:
@@ -125,7 +143,7 @@ class Store:
                 soundness.forget(self.layout.catalog)
                 self.catalog.retire()
                 self.catalog = self._open_catalog(self.layout, distrusted=self._identity)
-                self._lexical = self._matrix = None
+                self._kept = self._matrix = None
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
@@ -136,20 +154,20 @@ class Store:
         catalog = self.catalog
         with catalog.reading():
             meta = catalog.meta()
-            yield View(catalog, self._lexical_of(catalog, meta), meta, self)
+            kept = self._kept_of(catalog, meta)
+            yield View(catalog, kept.lexical, meta, self, kept.files)
 
-    def _lexical_of(self, catalog: Catalog, meta: dict[str, str]) -> Lexical | None:
+    def _kept_of(self, catalog: Catalog, meta: dict[str, str]) -> _Kept:
         stamp = meta.get("stamp", "")
         with self._lock:
-            if self._lexical is None or self._lexical[0] != stamp:
-                try:
+            if self._kept is None or self._kept.stamp != stamp:
+                lexical: Lexical | None = None
+                with suppress(ValueError):  # damaged
                     lexical = Lexical(lambda: catalog.connection, segments.load(catalog.connection))
-                except ValueError:
-                    return None
-                if lexical.documents != int(meta.get("documents", "0")):
-                    return None
-                self._lexical = (stamp, lexical)
-            return self._lexical[1]
+                if lexical is not None and lexical.documents != int(meta.get("documents", "0")):
+                    lexical = None
+                self._kept = _Kept(stamp, lexical)
+            return self._kept
 
     def load_vectors(self, view: View, model: str) -> VectorMatrix:
         """Return the matrix of a model's vectors in a view, from memory if it is of the same generation."""
@@ -220,7 +238,7 @@ class Store:
     def close(self) -> None:
         """Close the catalog's connections."""
         self.catalog.close()
-        self._lexical = self._matrix = None
+        self._kept = self._matrix = None
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
