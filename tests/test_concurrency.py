@@ -16,10 +16,11 @@ from pathlib import Path
 import pytest
 
 from llama_index_codeindex.engine.codebase import Codebase
-from llama_index_codeindex.engine.errors import IndexBusy
+from llama_index_codeindex.engine.errors import EmbeddingUnavailable, IndexBusy
 from llama_index_codeindex.engine.model import SearchResult
 from llama_index_codeindex.engine.store.connections import MAX_READERS, Connections
 from llama_index_codeindex.engine.store.locking import writer_lock
+from llama_index_codeindex.engine.store.vectors import Vector
 from llama_index_codeindex.indices import CodeIndex
 from tests.store.support import CountingEmbedder, write
 
@@ -263,3 +264,27 @@ def test_retrieving_inside_a_running_loop_works(root: Path, tmp_path: Path) -> N
 
     assert asyncio.run(handler()) > 0
     index.close()
+
+
+def test_who_waits_for_an_embedding_server_keeps_nobody_from_searching(root: Path, tmp_path: Path) -> None:
+    asked, may_answer = threading.Event(), threading.Event()
+
+    class Waiting(CountingEmbedder):
+        def embed_query(self, text: str) -> Vector:
+            if text == "slow question":
+                asked.set()
+                assert may_answer.wait(60)
+                raise EmbeddingUnavailable("The embedding server is away.")
+            return super().embed_query(text)
+
+    codebase = Codebase(root, tmp_path / "cache", Waiting())
+    codebase.refresh()
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(codebase.search, "slow question")
+        assert asked.wait(60)
+        assert codebase.search("door").hits  # would wait for ever for its turn
+        assert not waiting.done()
+        may_answer.set()
+        assert "embedding_unavailable" in waiting.result(60).degraded_reasons
+    assert codebase.search("door").hits
+    codebase.close()

@@ -13,6 +13,7 @@ from llama_index_codeindex.engine.search.dense import check_dense
 from llama_index_codeindex.engine.search.filters import Filters
 from llama_index_codeindex.engine.search.searcher import Searcher
 from llama_index_codeindex.engine.search.texts import KeptTexts
+from llama_index_codeindex.engine.search.turns import in_turn
 from llama_index_codeindex.engine.store.contents import content_of, embedded_text, path_key, text_hash
 from llama_index_codeindex.engine.store.options import Embedder
 from llama_index_codeindex.engine.store.store import Store
@@ -101,7 +102,7 @@ class Collection:
         vector: Vector | None = None,
     ) -> tuple[SearchResult, list[int]]:
         """Return the result and, for each hit, the position of its piece; see `Codebase.search`."""
-        with self.store.read() as view:
+        with in_turn(), self.store.read() as view:
             searcher = Searcher(view, self._texts, self.embedder, require_dense=self.require_dense)
             answer = searcher.search(query, top_k, mode, filters, vector)
             files, chunks = view.catalog.counts()

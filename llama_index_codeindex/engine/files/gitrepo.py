@@ -70,6 +70,8 @@ class Head:
 
 def open_repository(top: Path) -> Repository | None:
     """Return what the `.git` entry in `top` names, valid or not, or None if there is no such entry."""
+    if not os.path.lexists(os.path.join(top, ".git")):  # most folders have none
+        return None
     marker = top / ".git"
     if marker.is_dir():
         return Repository(top, marker, marker)

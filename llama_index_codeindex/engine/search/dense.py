@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from llama_index_codeindex.engine.errors import EmbeddingError, EmbeddingMismatch, InvalidArgument, embedding_error
+from llama_index_codeindex.engine.search.turns import out_of_turn
 from llama_index_codeindex.engine.store.options import Embedder
 from llama_index_codeindex.engine.store.store import View
 from llama_index_codeindex.engine.store.vectors import Vector
@@ -71,10 +72,14 @@ class DenseLane:
         if not self._has_vectors(model, None if matrix is None else len(matrix.rows), reasons):
             return {}, vector
         try:
-            vector = self._embedder.embed_query(text) if vector is None else vector
+            if vector is None:
+                with out_of_turn():
+                    vector = self._embedder.embed_query(text)
             if self._external is not None:
-                near = self._external.search(self._view, model, vector, DENSE_LIMIT, rows())
-                if not self._external.is_complete(self._view, model):
+                with out_of_turn():
+                    near = self._external.search(self._view, model, vector, DENSE_LIMIT, rows())
+                    is_complete = self._external.is_complete(self._view, model)
+                if not is_complete:
                     self._note_partial("VECTOR_STORE_UNAVAILABLE", "The vector store lacks vectors.", reasons)
                 return dict(near), vector
             assert matrix is not None

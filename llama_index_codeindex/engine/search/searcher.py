@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import sys
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, count
+from operator import attrgetter
 from typing import Literal
 
 import numpy as np
@@ -40,11 +39,6 @@ from llama_index_codeindex.engine.store.rows import file_of_chunk
 from llama_index_codeindex.engine.store.store import View
 from llama_index_codeindex.engine.store.vectors import Vector
 from llama_index_codeindex.engine.syntax.words import count_terms
-
-# Under the interpreter's lock, threads that search side by side only interrupt each other: 128 of them answer four times as
-# many questions one after the other. Waiting for an embedding server is not part of a turn.
-_HAS_LOCK: bool = getattr(sys, "_is_gil_enabled", lambda: True)()
-_TURNS = threading.Semaphore(1 if _HAS_LOCK else os.cpu_count() or 1)
 
 MODES: tuple[Mode, ...] = ("all", "meaning", "path", "symbol")
 MAX_TOP_K = 200
@@ -141,25 +135,19 @@ class Searcher:
         check_arguments(top_k, mode)
         query = understand(question)
         filters = _with_words(filters or Filters(), query)
-        with _TURNS:
-            scope = filters.scope(self.view.catalog)
-            found = self._by_words(query, scope, mode)
-        self._add_meaning(found, query, scope, mode, vector)  # may wait for a server
-        with _TURNS:
-            ranked = self._rank(query, found)
-            hits = self._hits(ranked, found, top_k, query.phrases)
-            if hits:
-                return Answer(hits, found.reasons)
-            if filters and (removed := self._removed(query, mode, found.vector)):
-                return Answer([], found.reasons, "filtered_out", removed)
-            return Answer([], found.reasons, self._why_empty(query, mode, ranked))
+        scope = filters.scope(self.view.catalog)
+        found = self._by_words(query, scope, mode)
+        self._add_meaning(found, query, scope, mode, vector)
+        ranked = self._rank(query, found)
+        hits = self._hits(ranked, found, top_k, query.phrases)
+        if hits:
+            return Answer(hits, found.reasons)
+        if filters and (removed := self._removed(query, mode, found.vector)):
+            return Answer([], found.reasons, "filtered_out", removed)
+        return Answer([], found.reasons, self._why_empty(query, mode, ranked))
 
     def related(self, chunk: ChunkRow, top_k: int = 5) -> Answer:
         """Return the neighbours of a piece of code: other places that share its rarest words, or its meaning."""
-        with _TURNS:
-            return self._related(chunk, top_k)
-
-    def _related(self, chunk: ChunkRow, top_k: int) -> Answer:
         located = self.texts.locate(chunk)
         lexical, catalog = self.view.lexical, self.view.catalog
         if lexical is None:
@@ -207,20 +195,22 @@ class Searcher:
             found.lanes["dense"] = list(found.similarities)
 
     def _rank(self, query: Query, found: _Found) -> list[Ranked]:
-        fused = reciprocal_rank_fusion(found.lanes)
-        rows = sorted(fused, key=lambda row: (-fused[row], row))[:_MAX_CANDIDATES]
         catalog = self.view.catalog
-        files = self.view.file_facts({file_of_chunk(row) for row in rows})
-        known = sorted((files[file_id].path, row) for row in rows if (file_id := file_of_chunk(row)) in files)
-        rows = [row for _, row in known]
-        places = {file_id: place for place, file_id in enumerate(files)}
+        rows = list(dict.fromkeys(chain.from_iterable(found.lanes.values())))
+        if len(rows) > _MAX_CANDIDATES:
+            fused = reciprocal_rank_fusion(found.lanes)
+            rows = sorted(fused, key=lambda row: (-fused[row], row))[:_MAX_CANDIDATES]
+        files = sorted(self.view.file_facts({file_of_chunk(row) for row in rows}).values(), key=attrgetter("path"))
+        places = {file.id: place for place, file in enumerate(files)}
+        placed = sorted((places[file_id], row) for row in rows if (file_id := file_of_chunk(row)) in places)
+        rows = [row for _, row in placed]
         lexical = self.view.lexical or Lexical(lambda: catalog.connection, ())
         terms = [term for term, _ in found.weighted]
         counts, lengths = lexical.counts(rows, terms)
         candidates = Candidates(
             rows,
-            list(files.values()),
-            np.array([places[file_of_chunk(row)] for row in rows], np.intp),
+            files,
+            np.array([place for place, _ in placed], np.intp),
             counts,
             lengths,
             found.similarities,
@@ -255,13 +245,14 @@ class Searcher:
         return [row for rows in taken.values() for row in rows]
 
     def _hits(self, ranked: Sequence[Ranked], found: _Found, top_k: int, phrases: Sequence[str]) -> list[Hit]:
-        ranks: dict[int, dict[str, int]] = {}
-        for lane, rows in found.lanes.items():
-            for position, row in enumerate(dict.fromkeys(rows), 1):
-                ranks.setdefault(row, {})[lane] = position
+        positions = {lane: dict(zip(dict.fromkeys(rows), count(1))) for lane, rows in found.lanes.items()}
+
+        def lanes_of(row: int) -> dict[str, int]:
+            return {lane: held[row] for lane, held in positions.items() if row in held}
+
         if not ranked or ranked[0].score <= 0:
             return []
-        confidence = _confidence(ranked[0], ranks.get(ranked[0].row, {}))
+        confidence = _confidence(ranked[0], lanes_of(ranked[0].row))
         hits: list[Hit] = []
         shifts: dict[int, int] = {}
         for item, chunk in self._with_chunks(ranked[:_PHRASE_DEPTH] if phrases else ranked, top_k):
@@ -271,7 +262,7 @@ class Searcher:
             if located is None or not _holds(located, phrases):
                 continue  # its file is gone, or it lacks what was quoted
             score = confidence * item.score / ranked[0].score
-            hits.append(make_hit(chunk, located, score, ranks.get(chunk.row, {})))
+            hits.append(make_hit(chunk, located, score, lanes_of(chunk.row)))
             shifts[chunk.row] = located.start_line - chunk.start_line
         return self._focused(hits, shifts, found)
 

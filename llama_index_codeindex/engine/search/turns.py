@@ -1,0 +1,46 @@
+"""One question at a time under the interpreter's lock.
+
+Threads that search side by side only interrupt each other: 128 of them answer more questions one after the other. Who
+waits for an embedding server lets others have their turn meanwhile.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_HAS_LOCK: bool = getattr(sys, "_is_gil_enabled", lambda: True)()
+_turns: threading.Lock | threading.Semaphore
+_turns = threading.Lock() if _HAS_LOCK else threading.Semaphore(os.cpu_count() or 1)
+_held = threading.local()
+
+
+@contextmanager
+def in_turn() -> Iterator[None]:
+    """Hold the turn, after whoever has it now."""
+    _turns.acquire()
+    _held.is_mine = True
+    try:
+        yield
+    finally:
+        if _held.is_mine:
+            _held.is_mine = False
+            _turns.release()
+
+
+@contextmanager
+def out_of_turn() -> Iterator[None]:
+    """Give up the turn, if this thread has it, for as long as it waits."""
+    if not getattr(_held, "is_mine", False):
+        yield
+        return
+    _held.is_mine = False
+    _turns.release()
+    try:
+        yield
+    finally:
+        _turns.acquire()
+        _held.is_mine = True
