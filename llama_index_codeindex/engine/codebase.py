@@ -148,8 +148,7 @@ class Codebase(Upkeep):
 
     def _answer(self, ask: Callable[[Searcher], Answer]) -> SearchResult:
         """Ask one generation, and say which it was and how far the answer can be trusted."""
-        self._refresh_before_answer()
-        with in_turn(), self._mending(), self.store.read() as view:
+        with self._reading() as view, in_turn():
             texts = self._texts_at(view)
             answer = ask(Searcher(view, texts, self.embedder, external=self.external, require_dense=self.require_dense))
             mark = watermark(view, self.tree, self.embedder, changed=texts.has_moved)

@@ -102,7 +102,7 @@ class Collection:
         vector: Vector | None = None,
     ) -> tuple[SearchResult, list[int]]:
         """Return the result and, for each hit, the position of its piece; see `Codebase.search`."""
-        with in_turn(), self.store.read() as view:
+        with self.store.read() as view, in_turn():
             searcher = Searcher(view, self._texts, self.embedder, require_dense=self.require_dense)
             answer = searcher.search(query, top_k, mode, filters, vector)
             files, chunks = view.catalog.counts()

@@ -192,13 +192,12 @@ class Upkeep:
     @contextmanager
     def _reading(self) -> Iterator[View]:
         """Hold the generation that an answer comes from."""
-        self._refresh_before_answer()
+        if self.auto:
+            self._refresh_before_answer()
         with self._mending(), self.store.read() as view:
             yield view
 
     def _refresh_before_answer(self) -> None:
-        if not self.auto:
-            return
         # The answer's watermark then says that it failed or is stale; who insists on meaning is told by the search.
         with self._auto_lock, suppress(StoreError, EmbeddingError):
             self.refresh(timeout=_AUTO_WAIT)

@@ -20,7 +20,10 @@ _held = threading.local()
 
 @contextmanager
 def in_turn() -> Iterator[None]:
-    """Hold the turn, after whoever has it now."""
+    """Hold the turn, after whoever has it now.
+
+    Inside it nothing may be waited for that another may hold while it waits for its turn, such as a pooled connection.
+    """
     _turns.acquire()
     _held.is_mine = True
     try:
