@@ -1,1 +1,1 @@
-"""What is kept: the catalog (the one truth), and the full text and vectors derived from it."""
+"""What is kept: one catalog with everything an index knows, and how a generation follows another."""
