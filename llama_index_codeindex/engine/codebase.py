@@ -19,7 +19,6 @@ from llama_index_codeindex.engine.search.dense import check_dense
 from llama_index_codeindex.engine.search.filters import Filters
 from llama_index_codeindex.engine.search.searcher import MAX_TOP_K, Answer, Searcher, check_arguments
 from llama_index_codeindex.engine.search.texts import DiskTexts, TextCache
-from llama_index_codeindex.engine.search.turns import in_turn
 from llama_index_codeindex.engine.store.location import locate
 from llama_index_codeindex.engine.store.options import BuildOptions, Embedder
 from llama_index_codeindex.engine.store.revision import RevisionTree
@@ -148,7 +147,7 @@ class Codebase(Upkeep):
 
     def _answer(self, ask: Callable[[Searcher], Answer]) -> SearchResult:
         """Ask one generation, and say which it was and how far the answer can be trusted."""
-        with self._reading() as view, in_turn():
+        with self._searching() as view:
             texts = self._texts_at(view)
             answer = ask(Searcher(view, texts, self.embedder, external=self.external, require_dense=self.require_dense))
             mark = watermark(view, self.tree, self.embedder, changed=texts.has_moved)

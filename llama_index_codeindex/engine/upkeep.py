@@ -19,6 +19,7 @@ from llama_index_codeindex.engine.errors import (
 from llama_index_codeindex.engine.files.gate import Gate
 from llama_index_codeindex.engine.model import Gap, Watermark
 from llama_index_codeindex.engine.search.dense import ExternalSearch
+from llama_index_codeindex.engine.search.turns import in_turn
 from llama_index_codeindex.engine.store.builder import (
     Builder,
     BuildOptions,
@@ -195,6 +196,20 @@ class Upkeep:
         if self.auto:
             self._refresh_before_answer()
         with self._mending(), self.store.read() as view:
+            yield view
+
+    @contextmanager
+    def _searching(self) -> Iterator[View]:
+        """Hold the generation that an answer comes from, and the turn."""
+        if self.embedder is not None:
+            with self._reading() as view, in_turn():
+                yield view
+            return
+        if self.auto:
+            self._refresh_before_answer()
+        # Who waits for no server cannot hold a connection that another needs in its turn. With the turn first, all use
+        # one connection after the other, and the pages it keeps.
+        with in_turn(), self._mending(), self.store.read() as view:
             yield view
 
     def _refresh_before_answer(self) -> None:
