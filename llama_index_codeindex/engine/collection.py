@@ -105,9 +105,8 @@ class Collection:
         with self.store.read() as view, in_turn():
             searcher = Searcher(view, self._texts, self.embedder, require_dense=self.require_dense)
             answer = searcher.search(query, top_k, mode, filters, vector)
-            files, chunks = view.catalog.counts()
         reasons = answer.degraded_reasons
-        mark = Watermark(generation=1, files=files, chunks=chunks)
+        mark = Watermark(generation=1, files=view.files, chunks=view.chunks)
         result = SearchResult(answer.hits, bool(reasons), reasons, mark, answer.empty_reason, answer.filtered_preview)
         return result, [self.positions[hit.row] for hit in answer.hits]
 

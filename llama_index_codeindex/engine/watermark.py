@@ -21,24 +21,23 @@ def watermark(view: View, tree: Tree, embedder: Embedder | None, *, changed: boo
         changed: Whether the tree's files are known to have moved on.
     """
     meta, store = view.meta, view.store
-    files, chunks = view.catalog.counts()
-    share = _embedded_share(view, embedder, chunks)
-    lacks_lane = view.lexical is None or (embedder is not None and share < 1.0 and chunks > 0)
+    share = _embedded_share(view, embedder)
+    lacks_lane = view.lexical is None or (embedder is not None and share < 1.0 and view.chunks > 0)
     return Watermark(
         generation=view.generation, state=_state(view, tree, changed=changed, lacks_lane=lacks_lane),
         commit=meta.get("commit", ""), branch=meta.get("branch", ""), dirty_digest=meta.get("tree_digest", ""),
-        scanned_at=max(meta.get("scanned_at", ""), store.verified_at if meta.get("stamp") else ""), files=files,
-        chunks=chunks, gaps=json.loads(meta.get("gaps", "{}")), parser_fingerprint=meta.get("fingerprint", ""),
+        scanned_at=max(meta.get("scanned_at", ""), store.verified_at if meta.get("stamp") else ""), files=view.files,
+        chunks=view.chunks, gaps=json.loads(meta.get("gaps", "{}")), parser_fingerprint=meta.get("fingerprint", ""),
         embedding_model=embedder.model_id if embedder else "", embedded_share=round(share, 4),
     )  # fmt: skip
 
 
-def _embedded_share(view: View, embedder: Embedder | None, chunks: int) -> float:
-    if embedder is None or not chunks:
+def _embedded_share(view: View, embedder: Embedder | None) -> float:
+    if embedder is None or not view.chunks:
         return 0.0
     if is_embedded(view.meta, embedder.model_id):
         return 1.0
-    return view.catalog.vectors.count(embedder.model_id) / chunks
+    return view.catalog.vectors.count(embedder.model_id) / view.chunks
 
 
 def _state(view: View, tree: Tree, *, changed: bool, lacks_lane: bool) -> str:

@@ -45,11 +45,12 @@ def build(tree: str, cache: str, model: bool = False) -> Figures:
 
     spent: list[Figures] = []
     timed(lambda: codebase.refresh(note), spent)
-    files, chunks = codebase.store.catalog.counts()
+    status = codebase.status()
     codebase.close()
     size = _index_mb(codebase.folder)
     return spent[0] | {
-        "files": files, "chunks": chunks, "imports_mb": before, "peak_mb": peak_mb(), "index_mb": size, "stages": stages
+        "files": status.files, "chunks": status.chunks, "imports_mb": before, "peak_mb": peak_mb(), "index_mb": size,
+        "stages": stages,
     }  # fmt: skip
 
 
@@ -152,7 +153,7 @@ def together(tree: str, cache: str, questions: Sequence[str], threads: int, seco
     for worker in workers:
         worker.join()
     spent = time.perf_counter() - start
-    chunks = codebase.store.catalog.counts()[1]
+    chunks = codebase.status().chunks
     codebase.close()
     return {"rate": sum(done) / spent, "errors": sum(map(bool, problems)), "chunks": chunks, "peak_mb": peak_mb()}
 

@@ -109,7 +109,7 @@ class DenseLane:
     def _has_vectors(self, model: str, embedded: int | None, reasons: list[str]) -> bool:
         """Say whether there is anything to compare with; `embedded` is how many chunks have a vector, if it is known."""
         catalog, meta = self._view.catalog, self._view.meta
-        chunks = catalog.counts()[1]
+        chunks = self._view.chunks
         embedded = catalog.vectors.count(model) if embedded is None else embedded
         if not embedded:
             foreign = catalog.vectors.exist()

@@ -93,12 +93,12 @@ class Candidates:
     files_named: Mapping[int, float]  # how well a file's path is the one that the question spells, by file
 
 
-class Ranked(NamedTuple):
-    """A candidate's row with its final score, and the share of the question's information that its file holds."""
+class Ranking(NamedTuple):
+    """The rows of the candidates, best first, with their final scores, and what their files hold of the question (0..1)."""
 
-    row: int
-    score: float
-    coverage: float
+    rows: list[int]
+    scores: list[float]
+    coverage: list[float]
 
 
 def rank(
@@ -108,7 +108,7 @@ def rank(
     idf: Mapping[str, float],
     mean_terms: float,
     weights: Weights = WEIGHTS,
-) -> list[Ranked]:
+) -> Ranking:
     """Order candidates.
 
     Args:
@@ -120,7 +120,7 @@ def rank(
         weights: The constants.
     """
     if not len(candidates.rows):
-        return []
+        return Ranking([], [], [])
     files, owners = candidates.files, candidates.owners
     gain = np.array([idf[term] * weight for term, weight in weighted])
     lexical = bm25(candidates.counts, candidates.lengths, gain, mean_terms, weights)
@@ -230,16 +230,13 @@ def _factors(query: Query, files: Sequence[FileFacts], owners: npt.NDArray[np.in
 
 def _one_per_file(
     rows: Sequence[int], owners: npt.NDArray[np.intp], scores: Scores, coverage: Scores, more: float
-) -> list[Ranked]:
+) -> Ranking:
     """Order by score, with each further chunk of a file damped; ties stay in the order of the chunks."""
-    seen: dict[int, int] = {}
-    powers = np.empty(len(rows))
     best = np.argsort(-scores, kind="stable")
-    for place, owner in zip(best.tolist(), owners[best].tolist(), strict=True):
-        before = seen.get(owner, 0)
-        powers[place] = more**before
-        seen[owner] = before + 1
-    damped = scores * powers
+    by_file = best[np.argsort(owners[best], kind="stable")]  # the chunks of each file together, best first
+    _, firsts, sizes = np.unique(owners[by_file], return_index=True, return_counts=True)
+    before = np.arange(len(rows)) - np.repeat(firsts, sizes)
+    damped = scores.copy()
+    damped[by_file] *= more**before
     order = np.argsort(-damped, kind="stable")
-    found = zip(order.tolist(), damped[order].tolist(), coverage[order].tolist(), strict=True)
-    return [Ranked(rows[place], score, covered) for place, score, covered in found]
+    return Ranking([rows[place] for place in order.tolist()], damped[order].tolist(), coverage[order].tolist())

@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from llama_index_codeindex.engine.errors import InvalidArgument
 from llama_index_codeindex.engine.model import EmptyReason, Hit, Mode
@@ -27,7 +28,7 @@ from llama_index_codeindex.engine.search.query import Query, understand
 from llama_index_codeindex.engine.search.ranking import (
     WEIGHTS,
     Candidates,
-    Ranked,
+    Ranking,
     Weights,
     rank,
 )
@@ -35,7 +36,7 @@ from llama_index_codeindex.engine.search.texts import Located, TextSource, make_
 from llama_index_codeindex.engine.store.builder import Embedder
 from llama_index_codeindex.engine.store.catalog import ChunkRow, SymbolRow
 from llama_index_codeindex.engine.store.lexical import Lexical, inverse_document_frequency
-from llama_index_codeindex.engine.store.rows import file_of_chunk
+from llama_index_codeindex.engine.store.rows import FileFacts, file_of_chunk
 from llama_index_codeindex.engine.store.store import View
 from llama_index_codeindex.engine.store.vectors import Vector
 from llama_index_codeindex.engine.syntax.words import count_terms
@@ -194,23 +195,20 @@ class Searcher:
             )
             found.lanes["dense"] = list(found.similarities)
 
-    def _rank(self, query: Query, found: _Found) -> list[Ranked]:
+    def _rank(self, query: Query, found: _Found) -> Ranking:
         catalog = self.view.catalog
         rows = list(dict.fromkeys(chain.from_iterable(found.lanes.values())))
         if len(rows) > _MAX_CANDIDATES:
             fused = reciprocal_rank_fusion(found.lanes)
             rows = sorted(fused, key=lambda row: (-fused[row], row))[:_MAX_CANDIDATES]
-        files = sorted(self.view.file_facts({file_of_chunk(row) for row in rows}).values(), key=attrgetter("path"))
-        places = {file.id: place for place, file in enumerate(files)}
-        placed = sorted((places[file_id], row) for row in rows if (file_id := file_of_chunk(row)) in places)
-        rows = [row for _, row in placed]
+        files, owners, rows = self._by_file(rows)
         lexical = self.view.lexical or Lexical(lambda: catalog.connection, ())
         terms = [term for term, _ in found.weighted]
         counts, lengths = lexical.counts(rows, terms)
         candidates = Candidates(
             rows,
             files,
-            np.array([place for place, _ in placed], np.intp),
+            owners,
             counts,
             lengths,
             found.similarities,
@@ -218,6 +216,18 @@ class Searcher:
             {file_id: 1 / place for place, file_id in enumerate(found.files_named, 1)},
         )
         return rank(query, candidates, found.weighted, self._idf(terms), lexical.mean_terms, self.weights)
+
+    def _by_file(self, rows: Sequence[int]) -> tuple[list[FileFacts], npt.NDArray[np.intp], list[int]]:
+        """Return the files of some chunks by path, and each chunk's place among them with its row, in that order."""
+        every = np.array(rows, np.int64)
+        ids, owners = np.unique(file_of_chunk(every), return_inverse=True)
+        facts = self.view.file_facts(ids.tolist())
+        files = sorted(facts.values(), key=attrgetter("path"))
+        places = {file.id: place for place, file in enumerate(files)}
+        placed = np.array([places.get(file_id, -1) for file_id in ids.tolist()], np.intp)[owners]
+        order = np.lexsort((every, placed))
+        order = order[placed[order] >= 0]  # without those whose file is gone
+        return files, placed[order], every[order].tolist()
 
     def _idf(self, terms: Sequence[str]) -> Mapping[str, float]:
         lexical = self.view.lexical
@@ -244,34 +254,35 @@ class Searcher:
                 rows.append(chunk.row)
         return [row for rows in taken.values() for row in rows]
 
-    def _hits(self, ranked: Sequence[Ranked], found: _Found, top_k: int, phrases: Sequence[str]) -> list[Hit]:
+    def _hits(self, ranked: Ranking, found: _Found, top_k: int, phrases: Sequence[str]) -> list[Hit]:
         positions = {lane: dict(zip(dict.fromkeys(rows), count(1))) for lane, rows in found.lanes.items()}
 
         def lanes_of(row: int) -> dict[str, int]:
             return {lane: held[row] for lane, held in positions.items() if row in held}
 
-        if not ranked or ranked[0].score <= 0:
+        if not ranked.rows or ranked.scores[0] <= 0:
             return []
-        confidence = _confidence(ranked[0], lanes_of(ranked[0].row))
+        confidence = _confidence(ranked.coverage[0], lanes_of(ranked.rows[0]))
         hits: list[Hit] = []
         shifts: dict[int, int] = {}
-        for item, chunk in self._with_chunks(ranked[:_PHRASE_DEPTH] if phrases else ranked, top_k):
-            if len(hits) == top_k or item.score <= 0:
+        for score, chunk in self._with_chunks(ranked, top_k, _PHRASE_DEPTH if phrases else len(ranked.rows)):
+            if len(hits) == top_k or score <= 0:
                 break
             located = self.texts.locate(chunk)
             if located is None or not _holds(located, phrases):
                 continue  # its file is gone, or it lacks what was quoted
-            score = confidence * item.score / ranked[0].score
-            hits.append(make_hit(chunk, located, score, lanes_of(chunk.row)))
+            share = confidence * score / ranked.scores[0]
+            hits.append(make_hit(chunk, located, share, lanes_of(chunk.row)))
             shifts[chunk.row] = located.start_line - chunk.start_line
         return self._focused(hits, shifts, found)
 
-    def _with_chunks(self, ranked: Sequence[Ranked], step: int) -> Iterator[tuple[Ranked, ChunkRow]]:
-        """Yield what is ranked with the rest of each chunk, read `step` at a time: most of it is never shown."""
-        for start in range(0, len(ranked), step):
-            some = ranked[start : start + step]
-            chunks = {chunk.row: chunk for chunk in self.view.catalog.chunk_rows([item.row for item in some])}
-            yield from ((item, chunks[item.row]) for item in some if item.row in chunks)
+    def _with_chunks(self, ranked: Ranking, step: int, depth: int) -> Iterator[tuple[float, ChunkRow]]:
+        """Yield the scores and chunks of the first rows, read `step` at a time: most of them are never shown."""
+        for start in range(0, depth, step):
+            end = min(start + step, depth)
+            chunks = {chunk.row: chunk for chunk in self.view.catalog.chunk_rows(ranked.rows[start:end])}
+            some = zip(ranked.rows[start:end], ranked.scores[start:end], strict=True)
+            yield from ((score, chunks[row]) for row, score in some if row in chunks)
 
     def _focused(self, hits: Sequence[Hit], shifts: Mapping[int, int], found: _Found) -> list[Hit]:
         """Return the hits, each named after the definition it is about; `shifts` says how far its lines have moved."""
@@ -291,12 +302,12 @@ class Searcher:
         hits = self._hits(self._rank(query, found), found, MAX_PREVIEW, query.phrases)
         return tuple(replace(hit, text="", context="") for hit in hits)
 
-    def _why_empty(self, query: Query, mode: Mode, ranked: Sequence[Ranked]) -> EmptyReason:
-        if not self.view.catalog.counts()[1]:
+    def _why_empty(self, query: Query, mode: Mode, ranked: Ranking) -> EmptyReason:
+        if not self.view.chunks:
             return "empty_index"
         if query.phrases:
             return "no_phrase"
-        if ranked and ranked[0].score > 0:
+        if ranked.rows and ranked.scores[0] > 0:
             return "gone"  # a hit, were its file still there
         if mode == "symbol":
             return "no_symbol"
@@ -309,11 +320,11 @@ class Searcher:
         return "no_known_word" if query.terms or query.names else "no_tokens"
 
 
-def _confidence(best: Ranked, lanes: Mapping[str, int]) -> float:
+def _confidence(coverage: float, lanes: Mapping[str, int]) -> float:
     """Return how much of the question the best hit answers: all of it for a name or path, else what its words cover."""
     if "symbol" in lanes or "path" in lanes:
         return 1.0
-    return max(best.coverage, _DENSE_CONFIDENCE if "dense" in lanes else 0.0)
+    return max(coverage, _DENSE_CONFIDENCE if "dense" in lanes else 0.0)
 
 
 def _holds(located: Located, phrases: Sequence[str]) -> bool:

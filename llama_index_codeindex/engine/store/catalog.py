@@ -166,10 +166,9 @@ class Catalog:
         """Set key-value facts."""
         self.connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
 
-    def counts(self) -> tuple[int, int]:
-        """Return how many files and chunks there are."""
-        row = self.connection.execute("SELECT (SELECT count(*) FROM files), (SELECT count(*) FROM chunks)").fetchone()
-        return row[0], row[1]
+    def count_files(self) -> int:
+        """Return how many files there are."""
+        return int(self.connection.execute("SELECT count(*) FROM files").fetchone()[0])
 
     def start_over(self) -> None:
         """Drop all content, and the indexes until `create_indexes`: made at the end, they cost a third."""

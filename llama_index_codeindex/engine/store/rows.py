@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from llama_index_codeindex.engine.model import Symbol
 from llama_index_codeindex.engine.store.bags import Bags
 
 # Raised when the tables change; an index of another version is built anew.
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -86,6 +89,8 @@ CREATE UNIQUE INDEX vectors_key ON vectors(hash, model);
 # The indexes that follow from the content, by name.
 INDEXES = {line.split()[2]: line.rstrip(";") for line in SCHEMA.splitlines() if line.startswith("CREATE INDEX")}
 
+_Row = TypeVar("_Row", int, npt.NDArray[np.int64])
+
 # Bits of a chunk's row that number it inside its file: a file of a megabyte has some thousand chunks.
 _ORDINAL_BITS = 16
 
@@ -112,8 +117,8 @@ def chunk_key(file_id: int, ordinal: int) -> int:
     return (file_id << _ORDINAL_BITS) + ordinal
 
 
-def file_of_chunk(row: int) -> int:
-    """Return the id of a chunk's file."""
+def file_of_chunk(row: _Row) -> _Row:
+    """Return the id of a chunk's file, or of each of many."""
     return row >> _ORDINAL_BITS
 
 

@@ -38,6 +38,16 @@ class View:
         """The number of the generation."""
         return int(self.meta.get("generation", "0"))
 
+    @property
+    def files(self) -> int:
+        """How many files there are. As is the number of chunks, it was noted when they were written: counting takes longer."""
+        return int(self.meta.get("files", "0"))
+
+    @property
+    def chunks(self) -> int:
+        """How many chunks there are."""
+        return int(self.meta.get("documents", "0"))
+
     def file_facts(self, ids: Iterable[int]) -> dict[int, FileFacts]:
         """Return what ranking needs of some files, by id, read once per generation; those that are gone are left out."""
         wanted = list(ids)
@@ -210,8 +220,8 @@ class Store:
         return rows
 
     def finish(self) -> dict[str, str]:
-        """Write the full text, and return what the catalog is to say of it."""
-        return {"documents": str(self._writing.finish())}
+        """Write the full text, and return what the catalog is to say of the whole."""
+        return {"documents": str(self._writing.finish()), "files": str(self.catalog.count_files())}
 
     @property
     def _writing(self) -> LexicalWriter:
