@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import string
+from collections.abc import Iterable, Iterator
 
 from llama_index_codeindex.engine.files.keyblocks import key_blocks
 
@@ -17,9 +18,8 @@ MARK = "[redacted]"
 _EDGE = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
 _END = r"(?![A-Za-z0-9])"
 
-# Each form with the plain strings one of which it contains: a text without any of those holds no such token, and a
-# plain search is many times faster than an expression. Lengths are the providers' own, or a little below.
-# The strings of `_FORMS` are looked for in long words alone, so each form must hold its string in a word of `_LONG`.
+# Each form with the plain strings one of which it starts with, in a word of `_LONG` characters: a text without any of those
+# holds no such token, and to look for them is many times faster. Lengths are the providers' own, or a little below.
 _FORMS: tuple[tuple[str, str], ...] = (
     ("AKIA ASIA ABIA ACCA", r"(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}(?![0-9A-Z])"),  # AWS access key id
     ("ghp_ gho_ ghu_ ghs_ ghr_", r"gh[pousr]_[A-Za-z0-9]{30,255}"),  # GitHub
@@ -48,14 +48,12 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ("hf_", r"hf_[A-Za-z0-9]{34,40}" + _END),  # Hugging Face
     ("SG.", r"SG\.[A-Za-z0-9_\-]{16,32}\.[A-Za-z0-9_\-]{16,64}"),  # SendGrid
     ("key-", r"key-[0-9a-f]{32}" + _END),  # Mailgun
-    ("-us", r"[0-9a-f]{32}-us\d{1,2}" + _END),  # Mailchimp
     ("dop_v1_ doo_v1_ dor_v1_", r"do[opr]_v1_[a-f0-9]{64}"),  # DigitalOcean
     ("shpat_ shpca_ shppa_ shpss_", r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}"),  # Shopify
     ("sq0atp- sq0csp-", r"sq0(?:atp|csp)-[0-9A-Za-z_\-]{22,}"),  # Square
     ("dapi", r"dapi[a-f0-9]{32}(?:-\d)?" + _END),  # Databricks
     ("AGE-SECRET-KEY-", r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
     ("hvs. hvb. hvr.", r"hv[sbr]\.[A-Za-z0-9_\-]{24,}"),  # Vault
-    (".atlasv1.", r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_\-=]{60,}"),  # Terraform Cloud
     ("ATATT3", r"ATATT3[A-Za-z0-9_\-=]{100,}"),  # Atlassian
     ("lin_api_", r"lin_api_[A-Za-z0-9]{32,}"),  # Linear
     ("figd_", r"figd_[A-Za-z0-9_\-]{40,}"),  # Figma
@@ -68,17 +66,19 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ("tskey-", r"tskey-[a-z]+-[A-Za-z0-9]+-[A-Za-z0-9]{20,}"),  # Tailscale
     ("pul-", r"pul-[a-f0-9]{40}" + _END),  # Pulumi
     ("eyJ", r"eyJ[A-Za-z0-9_\-]{10,}\.eyJ[A-Za-z0-9_\-]{10,}\.[A-Za-z0-9_\-]{10,}"),  # JSON web token
-)  # fmt: skip
-
-# Words of these may be short, or are broken by other characters.
-_WIDE_FORMS: tuple[tuple[str, str], ...] = (
     ("hooks.slack.com", r"hooks\.slack\.com/(?:services|workflows)/[TA][A-Za-z0-9_/]{20,}"),
     ("discord.com/api/webhooks discordapp.com/api/webhooks", r"discord(?:app)?\.com/api/webhooks/\d{17,20}/[\w\-]{50,}"),
     ("whsec_", r"whsec_[0-9A-Za-z+/=]{24,}"),
-    (":AA", r"\d{8,10}:AA[A-Za-z0-9_\-]{33}(?![A-Za-z0-9_\-])"),  # Telegram
     ("glsa_ glc_", r"(?:glsa_[A-Za-z0-9]{32}_[a-f0-9]{8}|glc_[A-Za-z0-9+/=]{60,})"),  # Grafana
     ("sntrys_ sntryu_", r"(?:sntrys_[A-Za-z0-9+/=_]{60,}|sntryu_[a-f0-9]{64})"),  # Sentry
 )  # fmt: skip
+
+# Of these the plain string is further inside.
+_OTHER_FORMS: tuple[tuple[str, str], ...] = (
+    ("-us", r"[0-9a-f]{32}-us\d{1,2}" + _END),  # Mailchimp
+    (".atlasv1.", r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_\-=]{60,}"),  # Terraform Cloud
+    (":AA", r"\d{8,10}:AA[A-Za-z0-9_\-]{33}(?![A-Za-z0-9_\-])"),  # Telegram
+)
 
 # Of these only the value is replaced, and it has no form but its length.
 _NAMED = re.compile(
@@ -88,20 +88,32 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 _NAMED_HINTS = (b"aws_secret", b"awssecret", b"secretaccesskey", b"accountkey=", b"sharedaccesskey=")
+_NAMED_LONG = 40
 
 _LONG = 20
-_WORD_BYTES = (string.ascii_letters + string.digits + "_-.%").encode()
+_WORD_BYTES = (string.ascii_letters + string.digits + "_-.%/+=:").encode()
 _AS_WORD = bytes(0x61 if byte in _WORD_BYTES else 0x20 for byte in range(256))
 
-_Form = tuple[tuple[bytes, ...], re.Pattern[str]]
+
+def _any_of(strings: Iterable[bytes]) -> bytes:
+    """Return an expression for any of some strings, in which those that start alike share their start."""
+    rest: dict[bytes, list[bytes]] = {}
+    for one in strings:
+        if not one:
+            return b""
+        rest.setdefault(one[:1], []).append(one[1:])
+    branches = [re.escape(first) + _any_of(others) for first, others in rest.items()]
+    return branches[0] if len(branches) == 1 else b"(?:" + b"|".join(branches) + b")"
 
 
-def _compile(forms: tuple[tuple[str, str], ...]) -> tuple[_Form, ...]:
-    return tuple((tuple(hints.encode().split()), re.compile(_EDGE + form)) for hints, form in forms)
+def _split(forms: tuple[tuple[str, str], ...]) -> Iterator[tuple[tuple[bytes, ...], str]]:
+    return ((tuple(hints.encode().split()), form) for hints, form in forms)
 
 
-_COMPILED = _compile(_FORMS)
-_COMPILED_WIDE = _compile(_WIDE_FORMS)
+_ANY_HINT = re.compile(_any_of(hint for hints, _ in _split(_FORMS + _OTHER_FORMS) for hint in hints))
+_AT_EDGE = re.compile(_EDGE)
+_BY_START = tuple((hints, re.compile(_any_of(hints).decode()), re.compile(form)) for hints, form in _split(_FORMS))
+_OTHERS = tuple((hints, re.compile(_EDGE + form)) for hints, form in _split(_OTHER_FORMS))
 
 
 def redact(text: str) -> tuple[str, int]:
@@ -110,29 +122,52 @@ def redact(text: str) -> tuple[str, int]:
     if "PRIVATE KEY" in text:
         text, count = _without_key_blocks(text)
     data = text.encode("utf-8", "surrogatepass")
-    for searched, forms in ((_long_words(data), _COMPILED), (data, _COMPILED_WIDE)):
-        for hints, form in forms:
+    words = _long_words(data)
+    searched = b" ".join(words)
+    if _ANY_HINT.search(searched):
+        for hints, form in _OTHERS:
             if any(hint in searched for hint in hints):
                 text, found = form.subn(MARK, text)
                 count += found
-    lowered = data.lower()
-    if any(hint in lowered for hint in _NAMED_HINTS):
-        text, found = _NAMED.subn(_replace_value, text)
-        count += found
+        for hints, start, form in _BY_START:
+            if any(hint in searched for hint in hints):
+                text, found = _without_tokens(text, start, form)
+                count += found
+    if any(len(word) >= _NAMED_LONG for word in words):
+        lowered = data.lower()
+        if any(hint in lowered for hint in _NAMED_HINTS):
+            text, found = _NAMED.subn(_replace_value, text)
+            count += found
     return text, count
 
 
-def _long_words(data: bytes) -> bytes:
-    """Return the words that are long enough for a token, which are few, separated by spaces."""
+def _long_words(data: bytes) -> set[bytes]:
+    """Return the words that are long enough for a token, which are few."""
     shape = data.translate(_AS_WORD)
-    words = []
+    words = set()
     start = shape.find(b"a" * _LONG)
     while start >= 0:
         end = shape.find(b" ", start)
         end = len(shape) if end < 0 else end
-        words.append(data[start:end])
+        words.add(data[start:end])
         start = shape.find(b"a" * _LONG, end)
-    return b" ".join(words)
+    return words
+
+
+def _without_tokens(text: str, start: re.Pattern[str], form: re.Pattern[str]) -> tuple[str, int]:
+    """Replace tokens of a form; they are looked for by what they start with, because only plain strings are found fast."""
+    pieces: list[str] = []
+    position = count = 0
+    found = start.search(text)
+    while found is not None:
+        at = found.start()
+        token = form.match(text, at) if _AT_EDGE.match(text, at) else None
+        if token is not None:
+            pieces += (text[position:at], MARK)
+            position = token.end()
+            count += 1
+        found = start.search(text, token.end() if token is not None else at + 1)
+    return "".join(pieces) + text[position:], count
 
 
 def _without_key_blocks(text: str) -> tuple[str, int]:
