@@ -127,7 +127,7 @@ def test_with_vectors_something_is_always_the_closest(tmp_path: Path) -> None:
 
 def test_a_lane_that_is_missing_is_not_called_an_unknown_word(codebase: Codebase) -> None:
     with codebase.store.read() as view:
-        searcher = Searcher(replace(view, lexical=None), DiskTexts(codebase.gate))
+        searcher = Searcher(replace(view, kept=replace(view.kept, lexical=None)), DiskTexts(codebase.gate))
         asked = searcher.search("qwertyzzz")
         near = searcher.related(view.catalog.file_chunks([view.catalog.files()["zoo.go"].id])[0])
     for answer in (asked, near):

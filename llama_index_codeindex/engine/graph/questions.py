@@ -97,12 +97,11 @@ def impact(view: View, read: ReadLines, target: str) -> Impact:
         SymbolNotFound: It is neither a file nor a definition of the index.
     """
     resolver, wanted = Resolver(Relations(view.catalog), read), _checked(target)
-    home = next((node.id for node in resolver.nodes.values() if node.path == wanted.removeprefix("./")), None)
+    home = resolver.file_at(wanted.removeprefix("./"))
     targets = resolver.in_file(home) if home is not None else _targets(resolver, target)
     walk = Walk(resolver, _REACHES)
     walk.run(targets, MAX_DEPTH, with_names=False)
-    own = {home} if home is not None else set()
-    nodes = sorted((resolver.nodes[file_id] for file_id in walk.files - own), key=lambda node: node.path)
+    nodes = sorted((resolver.nodes[file_id] for file_id in walk.files - {home}), key=lambda node: node.path)
     return Impact(
         target, tuple(sort_callers(walk.callers)), tuple(node.path for node in nodes),
         tuple(node.path for node in nodes if node.category == "test"), walk.uncertain, walk.truncated, view.generation,

@@ -67,6 +67,24 @@ class _Choice:
     candidates: tuple[Definition, ...]
 
 
+class _Nodes(dict[int, Node]):
+    """The files of the question, by id: read when first asked for, as of fifty thousand it needs a few."""
+
+    def __init__(self, relations: Relations) -> None:
+        super().__init__()
+        self._relations = relations
+
+    def load(self, file_ids: Iterable[int]) -> None:
+        """Read some files at once."""
+        self.update((node.id, node) for node in self._relations.nodes_of(sorted(set(file_ids) - self.keys())))
+
+    def __missing__(self, file_id: int) -> Node:
+        self.load([file_id])
+        if file_id not in self:
+            raise KeyError(file_id)
+        return self[file_id]
+
+
 class Resolver:
     """Resolves names over one generation. It remembers what it read, so one object serves one question.
 
@@ -79,7 +97,7 @@ class Resolver:
         self._relations = relations
         self._scopes = Scopes(relations)
         self._surroundings = Surroundings(read)
-        self.nodes: dict[int, Node] = {node.id: node for node in relations.nodes()}
+        self.nodes = _Nodes(relations)
         self._imports: dict[int, frozenset[str]] = {}
         self._resolved: dict[str, list[Resolved]] = {}
         self._named: dict[str, list[Definition]] = {}
@@ -90,7 +108,7 @@ class Resolver:
     def definitions(self, name: str) -> list[Definition]:
         """Return the definitions that a name means, qualified or not, or an id of the form `path#qualified`."""
         path, _, rest = name.partition("#")
-        home = next((node.id for node in self.nodes.values() if rest and node.path == path), None)
+        home = self._relations.file_at(path) if rest else None
         wanted = name if home is None else rest.partition("~")[0]
         if home is not None:
             own = [d for d in self._scopes.definitions_of(home) if d.qualified == wanted]
@@ -102,6 +120,10 @@ class Resolver:
             return []
         found = [d for d in self.named(_bare(plain)) if ("." + symbol_key(d.qualified)).endswith("." + key)]
         return merge_twins([d for d in found if home is None or d.file_id == home], self.nodes)
+
+    def file_at(self, path: str) -> int | None:
+        """Return the id of the file at a path, or None."""
+        return self._relations.file_at(path)
 
     def in_file(self, file_id: int) -> list[Definition]:
         """Return the definitions of a file that other code can name."""
@@ -158,6 +180,7 @@ class Resolver:
         uses = self._relations.uses_named(name)
         users = {use.file_id for use in uses}
         everything = self.named(name)
+        self.nodes.load(users.union(d.file_id for d in everything))
         self._load_imports(users)
         readable = self._worth_reading(name, users, everything)
         # Of the other files only the lines and names are needed: reading all definitions takes longer than the rest.

@@ -11,6 +11,7 @@ from llama_index_codeindex.engine.search.query import Query, name_parts
 from llama_index_codeindex.engine.store.catalog import Catalog, SymbolRow, symbol_key
 from llama_index_codeindex.engine.store.contents import path_key
 from llama_index_codeindex.engine.store.lexical import Lexical
+from llama_index_codeindex.engine.store.store import View
 
 # Full-text candidates: with 200 the ranking orders as well as over everything (0.875; 100: 0.874, 50: 0.869).
 LEXICAL_LIMIT = 200
@@ -105,23 +106,22 @@ def _definitions_of(catalog: Catalog, name: str, scope: Scope, *, prefixes: bool
     return found
 
 
-def path_lane(catalog: Catalog, query: Query, spelled: str, scope: Scope, limit: int = EXACT_LIMIT) -> list[int]:
+def path_lane(view: View, query: Query, spelled: str, scope: Scope, limit: int = EXACT_LIMIT) -> list[int]:
     """Return the ids of files whose path the question spells, fully or from some folder on; else those that hold its words."""
     wanted = path_key(spelled.strip("`\"' ").replace("\\", "/")).strip("/")
     wanted = wanted.removeprefix("./")
-    ranked: list[tuple[float, int, str, int]] = []
-
-    def paths(part: str = "") -> list[tuple[int, str, str]]:
-        return [row for row in catalog.paths(part) if scope.file_ids is None or row[0] in scope.file_ids]
-
-    for file_id, path, key in paths(wanted):
-        quality = _path_match(key, wanted)
-        if quality:
-            ranked.append((-quality, len(path), path, file_id))
+    qualities = {
+        file_id: quality
+        for file_id, key in view.path_table.holding(wanted)
+        if (scope.file_ids is None or file_id in scope.file_ids) and (quality := _path_match(key, wanted))
+    }
+    ranked: list[tuple[float, int, str, int]] = [
+        (-qualities[file.id], len(file.path), file.path, file.id) for file in view.file_facts(qualities).values()
+    ]
     if not ranked and not query.paths:
-        every = paths()
-        matches = match_paths(question_words(query), [path for _, path, _ in every])
-        ranked = [(-sum(matches[path]), len(path), path, file_id) for file_id, path, _ in every if matches[path][0] > 0]
+        every = [row for row in view.catalog.paths() if scope.file_ids is None or row[0] in scope.file_ids]
+        matches = match_paths(question_words(query), [path for _, path in every])
+        ranked = [(-sum(matches[path]), len(path), path, file_id) for file_id, path in every if matches[path][0] > 0]
     return [file_id for _, _, _, file_id in sorted(ranked)[:limit]]
 
 

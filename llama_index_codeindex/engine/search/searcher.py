@@ -179,7 +179,7 @@ class Searcher:
             found.lanes["symbol"] = [definition.row.chunk_row for definition in found.definitions]
         if mode == "path" or (mode == "all" and query.paths):
             for spelled in query.paths or (query.text,):
-                found.files_named.extend(path_lane(catalog, query, spelled, scope))
+                found.files_named.extend(path_lane(self.view, query, spelled, scope))
             found.lanes["path"] = self._chunks_of_files(found.files_named, scope)
         if lexical is None:
             found.reasons.append("lexical_unavailable")

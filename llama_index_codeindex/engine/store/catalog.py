@@ -328,10 +328,13 @@ class Catalog:
         query = f"SELECT {_SYMBOL_COLUMNS} FROM symbols s JOIN files f ON f.id = s.file_id WHERE {condition}"  # noqa: S608
         return [SymbolRow(Symbol(*row[:8]), *row[8:]) for row in self.connection.execute(query, values)]
 
-    def paths(self, part: str = "") -> list[tuple[int, str, str]]:
-        """Return id, path, and the path as it is looked up, of every file, or of those with this part in the last."""
-        query = "SELECT id, path, path_key FROM files WHERE ? = '' OR instr(path_key, ?) ORDER BY path"
-        return list(self.connection.execute(query, (part, part)))
+    def paths(self) -> list[tuple[int, str]]:
+        """Return the id and the path of every file, by path."""
+        return list(self.connection.execute("SELECT id, path FROM files ORDER BY path"))
+
+    def path_keys(self) -> list[tuple[int, str]]:
+        """Return the id of every file, and its path in the form in which paths are looked up."""
+        return list(self.connection.execute("SELECT id, path_key FROM files"))
 
     def references_named(self, name: str) -> list[tuple[str, str, list[int], str]]:
         """Return where a name is used: path, kind, lines and the file's category."""

@@ -68,6 +68,20 @@ class Relations:
         rows = self._catalog.connection.execute("SELECT id, path, language, category, lines FROM files ORDER BY path")
         return [Node._make(row) for row in rows]
 
+    def nodes_of(self, file_ids: Sequence[int]) -> list[Node]:
+        """Return some files."""
+        found: list[Node] = []
+        for batch in _batches(file_ids):
+            marks = ",".join("?" * len(batch))
+            query = f"SELECT id, path, language, category, lines FROM files WHERE id IN ({marks})"  # noqa: S608
+            found.extend(map(Node._make, self._catalog.connection.execute(query, batch)))
+        return found
+
+    def file_at(self, path: str) -> int | None:
+        """Return the id of the file at a path, or None."""
+        file = self._catalog.file(path)
+        return file.id if file is not None else None
+
     def definitions_named(self, names: Sequence[str]) -> list[Definition]:
         """Return the definitions of exactly these names."""
         return list(self._definitions("name", names))

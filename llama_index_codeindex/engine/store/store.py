@@ -16,6 +16,7 @@ from llama_index_codeindex.engine.store.catalog import Catalog
 from llama_index_codeindex.engine.store.lexical import Lexical, LexicalWriter
 from llama_index_codeindex.engine.store.location import Layout
 from llama_index_codeindex.engine.store.locking import writer_lock
+from llama_index_codeindex.engine.store.path_table import PathTable
 from llama_index_codeindex.engine.store.rows import Content, FileFacts
 from llama_index_codeindex.engine.store.vectors import VectorMatrix
 
@@ -24,14 +25,28 @@ _REPAIR_SECONDS = 30.0
 
 
 @dataclass(slots=True)
+class Kept:
+    """What is kept of a generation for the next questions."""
+
+    stamp: str
+    lexical: Lexical | None
+    files: dict[int, FileFacts] = field(default_factory=dict)
+    paths: PathTable | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """One generation, for as long as a query takes."""
 
     catalog: Catalog
-    lexical: Lexical | None  # None when the full text of this generation is missing or damaged
     meta: dict[str, str]
     store: Store = field(repr=False)
-    _files: dict[int, FileFacts] = field(repr=False, default_factory=dict)
+    kept: Kept = field(repr=False)
+
+    @property
+    def lexical(self) -> Lexical | None:
+        """The full text, or None when that of this generation is missing or damaged."""
+        return self.kept.lexical
 
     @property
     def generation(self) -> int:
@@ -51,23 +66,22 @@ class View:
     def file_facts(self, ids: Iterable[int]) -> dict[int, FileFacts]:
         """Return what ranking needs of some files, by id, read once per generation; those that are gone are left out."""
         wanted = list(ids)
-        missing = [file_id for file_id in wanted if file_id not in self._files]
+        known = self.kept.files
+        missing = [file_id for file_id in wanted if file_id not in known]
         if missing:
-            self._files.update(self.catalog.file_facts(missing))
-        return {file_id: self._files[file_id] for file_id in wanted if file_id in self._files}
+            known.update(self.catalog.file_facts(missing))
+        return {file_id: known[file_id] for file_id in wanted if file_id in known}
+
+    @property
+    def path_table(self) -> PathTable:
+        """The paths of all files, read once per generation."""
+        if self.kept.paths is None:
+            self.kept.paths = PathTable(self.catalog.path_keys())
+        return self.kept.paths
 
     def vectors(self, model: str) -> VectorMatrix:
         """Return the vectors of a model, loaded once per generation."""
         return self.store.load_vectors(self, model)
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """What is kept of a generation for the next questions."""
-
-    stamp: str
-    lexical: Lexical | None
-    files: dict[int, FileFacts] = field(default_factory=dict)
 
 
 class Store:
@@ -83,7 +97,7 @@ class Store:
         self.failure = ""  # the code of the error that ended the last refresh of this process
         self.verified_at = ""  # when this process last found the index to be the tree's, or made it so
         self._lock = threading.Lock()
-        self._kept: _Kept | None = None
+        self._kept: Kept | None = None
         self._matrix: tuple[tuple[str, str], VectorMatrix] | None = None
         self._writer: LexicalWriter | None = None
         self._identity: tuple[int, int] | None = None
@@ -165,9 +179,9 @@ class Store:
         with catalog.reading():
             meta = catalog.meta()
             kept = self._kept_of(catalog, meta)
-            yield View(catalog, kept.lexical, meta, self, kept.files)
+            yield View(catalog, meta, self, kept)
 
-    def _kept_of(self, catalog: Catalog, meta: dict[str, str]) -> _Kept:
+    def _kept_of(self, catalog: Catalog, meta: dict[str, str]) -> Kept:
         stamp = meta.get("stamp", "")
         with self._lock:
             if self._kept is None or self._kept.stamp != stamp:
@@ -176,7 +190,7 @@ class Store:
                     lexical = Lexical(lambda: catalog.connection, segments.load(catalog.connection))
                 if lexical is not None and lexical.documents != int(meta.get("documents", "0")):
                     lexical = None
-                self._kept = _Kept(stamp, lexical)
+                self._kept = Kept(stamp, lexical)
             return self._kept
 
     def load_vectors(self, view: View, model: str) -> VectorMatrix:

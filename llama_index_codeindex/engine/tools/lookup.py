@@ -218,7 +218,7 @@ def _by_id(catalog: Catalog, identity: str) -> list[SymbolRow]:
     """Return the definition that has this id, if it is one."""
     if "#" not in identity:
         return []
-    for file_id, path, _ in catalog.paths():
+    for file_id, path in catalog.paths():
         if identity.startswith(inert(path) + "#"):
             rows = catalog.symbols_of_file(file_id)
             return [row for row, known in zip(rows, _number_ids(rows), strict=True) if known == identity]
@@ -264,7 +264,7 @@ def _admitted(catalog: Catalog, under: Sequence[str], languages: Sequence[str]) 
     wanted = Filters(under=tuple(under), languages=tuple(languages)).scope(catalog).file_ids
     if wanted is None:
         return None
-    return frozenset(path for file_id, path, _ in catalog.paths() if file_id in wanted)
+    return frozenset(path for file_id, path in catalog.paths() if file_id in wanted)
 
 
 def _page(items: Sequence[Any], page: int, pages: int) -> list[Any]:
