@@ -75,7 +75,7 @@ _FORMS: tuple[tuple[str, str], ...] = (
 
 # Of these the plain string is further inside.
 _OTHER_FORMS: tuple[tuple[str, str], ...] = (
-    ("-us", r"[0-9a-f]{32}-us\d{1,2}" + _END),  # Mailchimp
+    ("-us0 -us1 -us2 -us3 -us4 -us5 -us6 -us7 -us8 -us9", r"[0-9a-f]{32}-us\d{1,2}" + _END),  # Mailchimp
     (".atlasv1.", r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_\-=]{60,}"),  # Terraform Cloud
     (":AA", r"\d{8,10}:AA[A-Za-z0-9_\-]{33}(?![A-Za-z0-9_\-])"),  # Telegram
 )

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
 
 from llama_index_codeindex.engine.graph.evidence import TYPES, family, is_plain, is_telling, module_names
-from llama_index_codeindex.engine.store.relations import Node, Relations
+from llama_index_codeindex.engine.store.relations import Definer, Node, Relations, UseCount
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -74,19 +77,20 @@ class Graph:
 
 
 def load_graph(relations: Relations) -> Graph:
-    """Read the graph of a snapshot: one pass over the names, none over the files themselves."""
+    """Read the graph of a snapshot: one pass over the names, which holds one of them at a time."""
     nodes = relations.nodes()
-    position = {node.id: index for index, node in enumerate(nodes)}
-    homes = _homes(relations, nodes, position)
-    users, imports = _users(relations, homes, position)
-    edges: list[_Edge] = []
+    files = _Files(relations, nodes)
+    source, target, label, weight = array("q"), array("q"), array("q"), array("d")
     names: list[str] = []
-    for name, used in users.items():
-        found = list(_edges_of(name, len(names), used, homes[name], nodes, imports))
-        if found:
+    for name, definers, uses in _joined(relations.definers(), relations.uses()):
+        homes, before = files.homes(definers), len(weight)
+        for user, home, worth in files.edges(name, homes, files.users(uses)) if homes else ():
+            source.append(user)
+            target.append(home)
+            label.append(len(names))
+            weight.append(worth)
+        if len(weight) > before:
             names.append(name)
-            edges.extend(found)
-    source, target, label, weight = list(zip(*edges, strict=True)) or [(), (), (), ()]
     return Graph.of(
         nodes,
         np.array(source, np.int64),
@@ -97,59 +101,78 @@ def load_graph(relations: Relations) -> Graph:
     )
 
 
-_Edge = tuple[int, int, int, float]
 _Homes = dict[int, str]  # the files that define a name, each with the kind that it has there
 _Users = dict[int, tuple[int, bool]]  # the files that use a name: on how many lines, and whether they import it
 
 
-def _homes(relations: Relations, nodes: Sequence[Node], position: Mapping[int, int]) -> dict[str, _Homes]:
-    """Return where each name is defined, for names few files define; in tests only where nothing else defines it."""
-    shipped: dict[str, _Homes] = {}
-    others: dict[str, _Homes] = {}
-    closures = [family(node.language) in _CLOSURES for node in nodes]
-    accompanying = [node.category in _ACCOMPANYING for node in nodes]
-    for name, file_id, kind, at_top in relations.definers():
-        home = position[file_id]
-        if len(name) < _SHORTEST or (kind == "function" and not at_top and closures[home]):
-            continue
-        (others if accompanying[home] else shipped).setdefault(name, {})[home] = kind
-    return {name: homes for name, homes in (others | shipped).items() if len(homes) <= _MAX_DEFINERS}
+def _joined(
+    definers: Iterable[Definer], uses: Iterable[UseCount]
+) -> Iterator[tuple[str, list[Definer], list[UseCount]]]:
+    """Yield each name that is both defined and used, with the rows of both; they come ordered by name."""
+    used = groupby(uses, itemgetter(0))
+    current = next(used, None)
+    for name, defined in groupby(definers, itemgetter(0)):
+        while current is not None and current[0] < name:
+            current = next(used, None)
+        if current is None:
+            return
+        if current[0] == name:
+            yield name, list(defined), list(current[1])
 
 
-def _users(
-    relations: Relations, homes: Mapping[str, _Homes], position: Mapping[int, int]
-) -> tuple[dict[str, _Users], dict[int, set[str]]]:
-    """Return who uses each name that somebody defines, and what each file imports."""
-    users: dict[str, _Users] = {}
-    imports: dict[int, set[str]] = defaultdict(set)
-    for name, kind, file_id, count in relations.uses():
-        user = position[file_id]
-        if kind == "import":
-            imports[user].add(name)
-        if name in homes:
-            used = users.setdefault(name, {})
-            before, imported = used.get(user, (0, False))
-            used[user] = (before + count, imported or kind == "import")
-    return users, imports
+class _Files:
+    """The files of a graph by their position, and what the weight of an edge needs to know of them."""
 
+    def __init__(self, relations: Relations, nodes: Sequence[Node]) -> None:
+        self._position = {node.id: index for index, node in enumerate(nodes)}
+        self._families = [family(node.language) for node in nodes]
+        self._accompanying = [node.category in _ACCOMPANYING for node in nodes]
+        self._paths = [node.path for node in nodes]
+        self._imports: dict[int, set[str]] = defaultdict(set)
+        for file_id, name in relations.imports():
+            self._imports[self._position[file_id]].add(name)
 
-def _edges_of(
-    name: str, label: int, users: _Users, homes: _Homes, nodes: Sequence[Node], imports: Mapping[int, set[str]]
-) -> Iterator[_Edge]:
-    """Yield the edges of one name. The rarer it is, the more it says, and where nobody who uses it imports it, little."""
-    rarity = math.log(1 + len(nodes) / len(users)) / len(homes)
-    for home, kind in homes.items():
-        modules = module_names(nodes[home].path)
-        spoken = family(nodes[home].language)
-        # What a file defines itself, it means itself.
-        fitting = [user for user in users if user not in homes and family(nodes[user].language) == spoken]
-        linked = [users[user][1] or not modules.isdisjoint(imports.get(user, ())) for user in fitting]
-        known = (1 + sum(linked)) / (1 + len(linked))  # the share of its users that can see the definition at all
-        for user, sees in zip(fitting, linked, strict=True):
-            count, imported = users[user]
-            worth = _evidence(name, kind, imported=imported, linked=sees) * (1.0 if sees else known)
-            # The square root is taken once, so that repetition counts less and less.
-            yield user, home, label, math.sqrt(count) * rarity * worth
+    def homes(self, definers: Iterable[Definer]) -> _Homes:
+        """Return where a name is defined, in tests only where nothing else defines it; nothing if many files define it."""
+        shipped: _Homes = {}
+        others: _Homes = {}
+        for name, file_id, kind, at_top in definers:
+            home = self._position[file_id]
+            if len(name) < _SHORTEST or (kind == "function" and not at_top and self._families[home] in _CLOSURES):
+                continue
+            (others if self._accompanying[home] else shipped)[home] = kind
+        homes = shipped or others
+        return homes if len(homes) <= _MAX_DEFINERS else {}
+
+    def users(self, uses: Iterable[UseCount]) -> _Users:
+        """Return who uses a name."""
+        users: _Users = {}
+        for _, kind, file_id, count in uses:
+            user = self._position[file_id]
+            before, imported = users.get(user, (0, False))
+            users[user] = (before + count, imported or kind == "import")
+        return users
+
+    def edges(self, name: str, homes: _Homes, users: _Users) -> Iterator[tuple[int, int, float]]:
+        """Yield user, home and weight of the edges of one name.
+
+        The rarer it is, the more it says, and where nobody who uses it imports it, little.
+        """
+        rarity = math.log(1 + len(self._families) / len(users)) / len(homes)
+        for home, kind in homes.items():
+            modules, spoken = module_names(self._paths[home]), self._families[home]
+            # What a file defines itself, it means itself.
+            fitting = [user for user in users if user not in homes and self._families[user] == spoken]
+            linked = [users[user][1] or not modules.isdisjoint(self._imports.get(user, ())) for user in fitting]
+            known = (1 + sum(linked)) / (1 + len(linked))  # the share of its users that can see the definition at all
+            worths = {
+                (imported, sees): _evidence(name, kind, imported=imported, linked=sees) * (1.0 if sees else known)
+                for imported, sees in ((True, True), (False, True), (False, False))
+            }
+            for user, sees in zip(fitting, linked, strict=True):
+                count, imported = users[user]
+                # The square root is taken once, so that repetition counts less and less.
+                yield user, home, math.sqrt(count) * rarity * worths[imported, sees]
 
 
 def _evidence(name: str, kind: str, *, imported: bool, linked: bool) -> float:

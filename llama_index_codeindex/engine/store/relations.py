@@ -47,6 +47,8 @@ class NamedUse:
 
 
 Span = tuple[int, int, str]
+Definer = tuple[str, int, str, bool]
+UseCount = tuple[str, str, int, int]
 
 _DEFINITION = "file_id, name, qualified, kind, scope, start_line, end_line, name_line, signature"
 # What was inserted when must not show: an index that grew answers like one built at once.
@@ -126,19 +128,26 @@ class Relations:
                 found[file_id].add(name)
         return {file_id: frozenset(names) for file_id, names in found.items()}
 
-    def definers(self) -> list[tuple[str, int, str, bool]]:
-        """Return the name, file and kind of every definition, and whether it is at the top of its file."""
-        return self._catalog.connection.execute("SELECT name, file_id, kind, scope = '' FROM symbols").fetchall()
+    def definers(self) -> Iterator[Definer]:
+        """Yield the name, file and kind of every definition, and whether it is at the top of its file, by name."""
+        # Through the index on names, every row would be looked up on its own.
+        yield from self._catalog.connection.execute(
+            "SELECT name, file_id, kind, scope = '' FROM symbols NOT INDEXED ORDER BY name"
+        )
 
-    def uses(self) -> list[tuple[str, str, int, int]]:
-        """Return every use by name: the name, the kind, the file, and on how many lines.
+    def uses(self) -> Iterator[UseCount]:
+        """Yield every use, by name: the name, the kind, the file, and on how many lines.
 
         What is only read is left out: it says little of who needs whom, and is as much as a third of all.
         """
-        return self._catalog.connection.execute(
+        yield from self._catalog.connection.execute(
             "SELECT name, kind, file_id, length(lines) - length(replace(lines, ',', '')) + 1 FROM refs "
             "WHERE kind <> 'value' ORDER BY name, kind, file_id"
-        ).fetchall()
+        )
+
+    def imports(self) -> Iterator[tuple[int, str]]:
+        """Yield each file with a name that it imports."""
+        yield from self._catalog.connection.execute("SELECT file_id, name FROM refs WHERE kind = 'import'")
 
 
 def _batches(values: Iterable[object]) -> Iterator[list[object]]:
