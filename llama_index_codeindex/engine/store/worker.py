@@ -27,7 +27,7 @@ def main() -> None:
 
         parse = partial(parse_file, Gate(Path(root), max_file_bytes).read, max_chars=max_chars)
         gc.freeze()  # what was imported stays
-        gc.set_threshold(20_000)  # a file makes thousands of objects, hardly any of them in cycles
+        gc.set_threshold(100_000)  # a file makes thousands of objects, hardly any of them in cycles
         reply = None  # ready
         while True:
             pickle.dump(reply, replies, pickle.HIGHEST_PROTOCOL)
