@@ -209,7 +209,7 @@ class Upkeep:
             self._refresh_before_answer()
         # Who waits for no server cannot hold a connection that another needs in its turn. With the turn first, all use
         # one connection after the other, and the pages it keeps.
-        with in_turn(), self._mending(), self.store.read() as view:
+        with self._mending(), in_turn(), self.store.read() as view:
             yield view
 
     def _refresh_before_answer(self) -> None:

@@ -106,14 +106,15 @@ def _any_of(strings: Iterable[bytes]) -> bytes:
     return branches[0] if len(branches) == 1 else b"(?:" + b"|".join(branches) + b")"
 
 
-def _split(forms: tuple[tuple[str, str], ...]) -> Iterator[tuple[tuple[bytes, ...], str]]:
+def _with_hints(forms: tuple[tuple[str, str], ...]) -> Iterator[tuple[tuple[bytes, ...], str]]:
+    """Yield each form with its plain strings."""
     return ((tuple(hints.encode().split()), form) for hints, form in forms)
 
 
-_ANY_HINT = re.compile(_any_of(hint for hints, _ in _split(_FORMS + _OTHER_FORMS) for hint in hints))
+_ANY_HINT = re.compile(_any_of(hint for hints, _ in _with_hints(_FORMS + _OTHER_FORMS) for hint in hints))
 _AT_EDGE = re.compile(_EDGE)
-_BY_START = tuple((hints, re.compile(_any_of(hints).decode()), re.compile(form)) for hints, form in _split(_FORMS))
-_OTHERS = tuple((hints, re.compile(_EDGE + form)) for hints, form in _split(_OTHER_FORMS))
+_BY_START = tuple((hints, re.compile(_any_of(hints).decode()), re.compile(form)) for hints, form in _with_hints(_FORMS))
+_OTHERS = tuple((hints, re.compile(_EDGE + form)) for hints, form in _with_hints(_OTHER_FORMS))
 
 
 def redact(text: str) -> tuple[str, int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import accumulate
 
 from llama_index_codeindex.engine.model import Chunk
@@ -224,9 +224,12 @@ class _Cutter:
         current: _Unit | None = None
         for unit in units:
             if current is not None and self._joins(current, unit):
-                size = self.size(current.start, unit.end)
-                stronger = unit if unit.weight > current.weight else current
-                current = replace(stronger, start=current.start, end=unit.end, size=size, context=current.context)
+                # Of two, the larger definition names what they become.
+                start, end, context = current.start, unit.end, current.context
+                size = self.size(start, end)
+                if unit.weight > current.weight:
+                    current = unit
+                current.start, current.end, current.size, current.context = start, end, size, context
             else:
                 if current is not None:
                     yield current
