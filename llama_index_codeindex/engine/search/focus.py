@@ -31,13 +31,19 @@ def focus(hit: Hit, shift: int, symbols: Sequence[SymbolRow], wanted: Collection
         return _named(hit, inside[0], shift)
     asked = frozenset(wanted)
     lines = split_lines(hit.text)
-    held_by: dict[str, frozenset[str]] = {}  # what each word has of the question
-    found = [_held(line, asked, held_by) for line in lines]
+    # What each word has of the question; most have nothing, as have most lines.
+    held_by = {word: held for word in set(words(hit.text)) if (held := asked.intersection(terms_of(word)))}
+    found = [
+        (number, held_by[word])
+        for number, line in enumerate(lines)
+        if any(map(line.__contains__, held_by))
+        for word in held_by.keys() & words(line)
+    ]
     best, best_value = None, 0.0
     for symbol in inside:
         first = max(symbol.start_line + shift - hit.start_line, 0)
         last = min(symbol.end_line + shift - hit.start_line, len(lines) - 1)
-        held = set().union(*found[first : last + 1]) if first <= last else set()
+        held = frozenset[str]().union(*(some for number, some in found if first <= number <= last))
         own = asked.intersection(terms(symbol.name))
         # The smallest definition that holds as much: a method before its class.
         value = len(held) + _NAME_BONUS * len(own) + 10.0 * (symbol.qualified in named) - (last - first) / 1000
@@ -45,17 +51,6 @@ def focus(hit: Hit, shift: int, symbols: Sequence[SymbolRow], wanted: Collection
             best, best_value = symbol, value
     assert best is not None
     return _named(hit, best, shift)
-
-
-def _held(line: str, asked: frozenset[str], held_by: dict[str, frozenset[str]]) -> set[str]:
-    held: set[str] = set()
-    for word in words(line):
-        some = held_by.get(word)
-        if some is None:
-            some = held_by[word] = asked.intersection(terms_of(word))
-        if some:
-            held |= some
-    return held
 
 
 def _named(hit: Hit, symbol: Symbol, shift: int) -> Hit:

@@ -93,7 +93,15 @@ class DiskTree:
 
         The stamp is empty where the file is too fresh, a link, or behind one.
         """
-        are_real: dict[str, bool] = {}  # folders without a link on the way to them
+        are_real = {"": os.path.realpath(self.root) == str(self.root)}  # folders without a link on the way to them
+
+        def is_real(folder: str) -> bool:
+            if folder not in are_real:
+                target = os.path.join(self.root, os.path.normpath(native(folder)))
+                # Only Windows has folders that lead elsewhere and are no links.
+                leads_on = os.path.realpath(target) != target if os.name == "nt" else os.path.islink(target)
+                are_real[folder] = is_real(folder.rpartition("/")[0]) and not leads_on
+            return are_real[folder]
 
         def stamp_of(path: str) -> str:
             target = os.path.join(self.root, os.path.normpath(native(path)))
@@ -101,11 +109,9 @@ class DiskTree:
                 status = os.lstat(target)
             except OSError:
                 return ""
-            folder = os.path.dirname(target)
-            if folder not in are_real:
-                are_real[folder] = os.path.realpath(folder) == folder
             is_settled = _settled_ns(status) < time.time_ns()
-            return _stamp(status) if is_settled and stat.S_ISREG(status.st_mode) and are_real[folder] else ""
+            is_plain = is_settled and stat.S_ISREG(status.st_mode) and is_real(path.rpartition("/")[0])
+            return _stamp(status) if is_plain else ""
 
         return stamp_of
 
