@@ -211,3 +211,22 @@ def test_a_wrong_use_in_a_process_of_its_own_leaves_no_traceback() -> None:
     done = subprocess.run(command, capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (FAILED, b"")
     assert list(json.loads(done.stderr)) == ["error"]
+
+
+def test_clear_removes_this_index_and_prune_those_without_a_folder(
+    run: Any, tree: MakeTree, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root, cache = tree(FILES), ["--cache-dir", str(tmp_path / "cache")]
+
+    def prune(*arguments: str) -> str:
+        assert main(["prune", *cache, *arguments]) == FOUND
+        return capsys.readouterr().out
+
+    other = root.rename(tmp_path / "other")
+    run("index", where=other)
+    assert prune() == "every index has its folder\n"
+    other.rename(tmp_path / "moved")
+    assert json.loads(prune("--json")) == {"removed": [str(other.resolve())]}
+    run("index", where=tmp_path / "moved")
+    assert run("clear", where=tmp_path / "moved")[:2] == (FOUND, "cleared\n")
+    assert not list((tmp_path / "cache").glob("*/catalog.sqlite3"))

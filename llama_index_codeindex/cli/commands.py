@@ -28,6 +28,7 @@ from llama_index_codeindex.engine.progress import ProgressBar
 from llama_index_codeindex.engine.search.query import understand
 from llama_index_codeindex.engine.static_model import StaticModel
 from llama_index_codeindex.engine.store.options import RefreshReport
+from llama_index_codeindex.engine.store.pruning import prune
 from llama_index_codeindex.engine.syntax.parsing import self_test
 
 FOUND, NOTHING, FAILED, INTERRUPTED = 0, 1, 2, 130
@@ -211,6 +212,15 @@ def _clear(arguments: Namespace) -> int:
     return FOUND
 
 
+def _prune(arguments: Namespace) -> int:
+    removed = prune(arguments.cache_dir)
+    if arguments.json:
+        show_json({"removed": removed})
+    else:
+        show_lines([f"removed the index of {root}" for root in removed] or ["every index has its folder"])
+    return FOUND
+
+
 def _mcp(arguments: Namespace) -> int:
     from llama_index_codeindex.mcp_server import serve  # its SDK is an extra
 
@@ -238,6 +248,7 @@ COMMANDS: dict[str, Callable[[Namespace], int]] = {
     "map": _map,
     "watch": _watch,
     "clear": _clear,
+    "prune": _prune,
     "mcp": _mcp,
     "completion": _completion,
 }

@@ -29,6 +29,7 @@ _EXAMPLES = {
     "map": [". --budget 4000", '. --query "how are retries decided"', ". --svg map.svg"],
     "watch": [".", ". --debounce 2"],
     "clear": ["."],
+    "prune": ["", "--json"],
     "mcp": ["/path/to/repository"],
     "completion": ["bash > ~/.local/share/bash-completion/completions/codeindex", "fish | source"],
 }
@@ -124,23 +125,31 @@ def make_parser() -> argparse.ArgumentParser:
     clear.set_defaults(embed="none")
 
     _command(commands, "mcp", "serve the tools to agents over the Model Context Protocol, on standard input and output")
-    completion = commands.add_parser(
-        "completion", help="print a completion script for a shell", epilog=_examples("completion"),
-        description="Print a completion script for a shell.", formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    prune = _bare_command(commands, "prune", "remove the indexes of folders that do not exist any more")
+    _add_output(prune)
+    completion = _bare_command(commands, "completion", "print a completion script for a shell")
     completion.add_argument("shell", choices=SHELLS, metavar="SHELL", help="bash, zsh or fish")
     completion.set_defaults(json=False)
     return parser
 
 
-def _command(commands: Any, name: str, text: str) -> argparse.ArgumentParser:
+def _bare_command(commands: Any, name: str, text: str) -> argparse.ArgumentParser:
     command: argparse.ArgumentParser = commands.add_parser(
         name, help=text, description=text[0].upper() + text[1:] + ".", epilog=_examples(name),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    command.add_argument("root", metavar="ROOT", help="the folder of the code base")
+    return command
+
+
+def _add_output(command: argparse.ArgumentParser) -> None:
     command.add_argument("--cache-dir", help="where indexes are kept (default: the user's cache folder)")
     command.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _command(commands: Any, name: str, text: str) -> argparse.ArgumentParser:
+    command = _bare_command(commands, name, text)
+    command.add_argument("root", metavar="ROOT", help="the folder of the code base")
+    _add_output(command)
     command.add_argument("--embed", default="none", help="none: words alone (default); local: the packaged model, too")
     command.set_defaults(allow_broad_root=False)
     return command
@@ -148,7 +157,9 @@ def _command(commands: Any, name: str, text: str) -> argparse.ArgumentParser:
 
 def _examples(*commands: str) -> str:
     """Return examples of commands, as the end of a help text."""
-    return "\n".join(["examples:", *(f"  codeindex {name} {rest}" for name in commands for rest in _EXAMPLES[name])])
+    return "\n".join(
+        ["examples:", *(f"  codeindex {name} {rest}".rstrip() for name in commands for rest in _EXAMPLES[name])]
+    )
 
 
 def _as_text(argument: str) -> str:
