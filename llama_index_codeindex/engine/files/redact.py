@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from llama_index_codeindex.engine.files.keyblocks import key_blocks
 
@@ -18,8 +18,9 @@ MARK = "[redacted]"
 _EDGE = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
 _END = r"(?![A-Za-z0-9])"
 
-# Each form with the plain strings one of which it starts with, in a word of `_LONG` characters: a text without any of those
-# holds no such token, and to look for them is many times faster. Lengths are the providers' own, or a little below.
+# Each form with the plain strings one of which it holds, mostly at its start, in a word of `_LONG` characters. A text
+# without any of those holds no such token, and to look for them is many times faster. Lengths are the providers' own, or
+# a little below.
 _FORMS: tuple[tuple[str, str], ...] = (
     ("AKIA ASIA ABIA ACCA", r"(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}(?![0-9A-Z])"),  # AWS access key id
     ("ghp_ gho_ ghu_ ghs_ ghr_", r"gh[pousr]_[A-Za-z0-9]{30,255}"),  # GitHub
@@ -48,12 +49,14 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ("hf_", r"hf_[A-Za-z0-9]{34,40}" + _END),  # Hugging Face
     ("SG.", r"SG\.[A-Za-z0-9_\-]{16,32}\.[A-Za-z0-9_\-]{16,64}"),  # SendGrid
     ("key-", r"key-[0-9a-f]{32}" + _END),  # Mailgun
+    ("-us0 -us1 -us2 -us3 -us4 -us5 -us6 -us7 -us8 -us9", r"[0-9a-f]{32}-us\d{1,2}" + _END),  # Mailchimp
     ("dop_v1_ doo_v1_ dor_v1_", r"do[opr]_v1_[a-f0-9]{64}"),  # DigitalOcean
     ("shpat_ shpca_ shppa_ shpss_", r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}"),  # Shopify
     ("sq0atp- sq0csp-", r"sq0(?:atp|csp)-[0-9A-Za-z_\-]{22,}"),  # Square
     ("dapi", r"dapi[a-f0-9]{32}(?:-\d)?" + _END),  # Databricks
     ("AGE-SECRET-KEY-", r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
     ("hvs. hvb. hvr.", r"hv[sbr]\.[A-Za-z0-9_\-]{24,}"),  # Vault
+    (".atlasv1.", r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_\-=]{60,}"),  # Terraform Cloud
     ("ATATT3", r"ATATT3[A-Za-z0-9_\-=]{100,}"),  # Atlassian
     ("lin_api_", r"lin_api_[A-Za-z0-9]{32,}"),  # Linear
     ("figd_", r"figd_[A-Za-z0-9_\-]{40,}"),  # Figma
@@ -69,16 +72,13 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ("hooks.slack.com", r"hooks\.slack\.com/(?:services|workflows)/[TA][A-Za-z0-9_/]{20,}"),
     ("discord.com/api/webhooks discordapp.com/api/webhooks", r"discord(?:app)?\.com/api/webhooks/\d{17,20}/[\w\-]{50,}"),
     ("whsec_", r"whsec_[0-9A-Za-z+/=]{24,}"),
+    (":AA", r"\d{8,10}:AA[A-Za-z0-9_\-]{33}(?![A-Za-z0-9_\-])"),  # Telegram
     ("glsa_ glc_", r"(?:glsa_[A-Za-z0-9]{32}_[a-f0-9]{8}|glc_[A-Za-z0-9+/=]{60,})"),  # Grafana
     ("sntrys_ sntryu_", r"(?:sntrys_[A-Za-z0-9+/=_]{60,}|sntryu_[a-f0-9]{64})"),  # Sentry
 )  # fmt: skip
 
-# Of these the plain string is further inside.
-_OTHER_FORMS: tuple[tuple[str, str], ...] = (
-    ("-us0 -us1 -us2 -us3 -us4 -us5 -us6 -us7 -us8 -us9", r"[0-9a-f]{32}-us\d{1,2}" + _END),  # Mailchimp
-    (".atlasv1.", r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_\-=]{60,}"),  # Terraform Cloud
-    (":AA", r"\d{8,10}:AA[A-Za-z0-9_\-]{33}(?![A-Za-z0-9_\-])"),  # Telegram
-)
+# The plain strings that their forms do not start with.
+_INSIDE = frozenset((b".atlasv1.", b":AA", *(b"-us%d" % number for number in range(10))))
 
 # Of these only the value is replaced, and it has no form but its length.
 _NAMED = re.compile(
@@ -106,15 +106,17 @@ def _any_of(strings: Iterable[bytes]) -> bytes:
     return branches[0] if len(branches) == 1 else b"(?:" + b"|".join(branches) + b")"
 
 
-def _with_hints(forms: tuple[tuple[str, str], ...]) -> Iterator[tuple[tuple[bytes, ...], str]]:
-    """Yield each form with its plain strings."""
-    return ((tuple(hints.encode().split()), form) for hints, form in forms)
+def _compile(hints: str, form: str) -> tuple[tuple[bytes, ...], re.Pattern[str] | None, re.Pattern[str]]:
+    """Return the plain strings of a form, an expression for them if it starts with one, and the expression of the form."""
+    found = tuple(hints.encode().split())
+    if not _INSIDE.isdisjoint(found):
+        return found, None, re.compile(_EDGE + form)
+    return found, re.compile(_any_of(found).decode()), re.compile(form)
 
 
-_ANY_HINT = re.compile(_any_of(hint for hints, _ in _with_hints(_FORMS + _OTHER_FORMS) for hint in hints))
 _AT_EDGE = re.compile(_EDGE)
-_BY_START = tuple((hints, re.compile(_any_of(hints).decode()), re.compile(form)) for hints, form in _with_hints(_FORMS))
-_OTHERS = tuple((hints, re.compile(_EDGE + form)) for hints, form in _with_hints(_OTHER_FORMS))
+_COMPILED = tuple(_compile(*row) for row in _FORMS)
+_ANY_HINT = re.compile(_any_of(hint for hints, _, _ in _COMPILED for hint in hints))
 
 
 def redact(text: str) -> tuple[str, int]:
@@ -126,13 +128,9 @@ def redact(text: str) -> tuple[str, int]:
     words = _long_words(data)
     searched = b" ".join(words)
     if _ANY_HINT.search(searched):
-        for hints, form in _OTHERS:
+        for hints, start, form in _COMPILED:
             if any(hint in searched for hint in hints):
-                text, found = form.subn(MARK, text)
-                count += found
-        for hints, start, form in _BY_START:
-            if any(hint in searched for hint in hints):
-                text, found = _without_tokens(text, start, form)
+                text, found = form.subn(MARK, text) if start is None else _without_tokens(text, start, form)
                 count += found
     if any(len(word) >= _NAMED_LONG for word in words):
         lowered = data.lower()
