@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -18,6 +19,7 @@ import pytest
 from llama_index_codeindex.engine.codebase import Codebase
 from llama_index_codeindex.engine.errors import EmbeddingUnavailable, IndexBusy
 from llama_index_codeindex.engine.model import SearchResult
+from llama_index_codeindex.engine.search.turns import in_turn
 from llama_index_codeindex.engine.store.connections import MAX_READERS, Connections
 from llama_index_codeindex.engine.store.locking import writer_lock
 from llama_index_codeindex.engine.store.vectors import Vector
@@ -288,3 +290,40 @@ def test_who_waits_for_an_embedding_server_keeps_nobody_from_searching(root: Pat
         assert "embedding_unavailable" in waiting.result(60).degraded_reasons
     assert codebase.search("door").hits
     codebase.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_forked_process_searches_though_another_thread_had_the_turn(root: Path, tmp_path: Path) -> None:
+    Codebase(root, tmp_path / "cache").refresh()
+    has_turn, may_end = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with in_turn():
+            has_turn.set()
+            may_end.wait(60)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert has_turn.wait(60)
+    child = os.fork()
+    if not child:
+        signal.alarm(30)  # a child that waits for ever is ended
+        os._exit(0 if Codebase(root, tmp_path / "cache").search("door").hits else 1)
+    may_end.set()
+    holder.join()
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_store_that_is_locked_holds_up_no_other(root: Path, tmp_path: Path) -> None:
+    one, other = Codebase(root, tmp_path / "one"), Codebase(root, tmp_path / "other")
+    for codebase in (one, other):
+        codebase.refresh()
+    one.store.identity = None  # as if another process had replaced it, so that it has to be opened again
+    with ThreadPoolExecutor(1) as pool:
+        with one.store._lock:
+            waiting = pool.submit(one.search, "door")
+            assert other.search("door").hits  # would wait for ever
+        assert waiting.result(60).hits
+    for codebase in (one, other):
+        codebase.close()

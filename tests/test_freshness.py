@@ -373,3 +373,25 @@ def test_builds_refreshes_and_searches_are_events(root: Path, tmp_path: Path) ->
     ]
     ended = next(event for event in handler.events if event.class_name() == "CodeIndexRefreshEndEvent")
     assert ended.model_dump()["report"]["added"] == 3
+
+
+def test_folders_as_deep_as_a_path_can_be(tmp_path: Path) -> None:
+    folders = [tmp_path / "root"]
+    folders[0].mkdir()
+    try:
+        for _ in range(1_200):
+            folder = folders[-1] / "d"
+            folder.mkdir()
+            folders.append(folder)
+        (folders[-1] / "deep.py").write_text("def plumb():\n    return 1\n")
+    except OSError:
+        pytest.skip("the system's paths are shorter")
+    else:
+        codebase = Codebase(folders[0], tmp_path / "cache")
+        codebase.refresh()
+        assert [hit.symbol for hit in codebase.search("plumb").hits] == ["plumb"]
+        codebase.close()
+        (folders[-1] / "deep.py").unlink()
+    finally:
+        for folder in reversed(folders):  # deeper than what removes folders goes
+            folder.rmdir()

@@ -27,6 +27,7 @@ from llama_index_codeindex.engine.store.builder import (
     ProgressCallback,
     RefreshReport,
 )
+from llama_index_codeindex.engine.store.connections import is_damage
 from llama_index_codeindex.engine.store.location import Layout
 from llama_index_codeindex.engine.store.revision import RevisionTree
 from llama_index_codeindex.engine.store.store import Store, View
@@ -93,12 +94,14 @@ class Upkeep:
     @property
     def gate(self) -> Gate:
         """The gate that the indexed texts are read through."""
-        return self.tree.gate_at(self.store.catalog.meta().get("commit", ""))
+        with self.store.read() as view:
+            return self.tree.gate_at(view.meta.get("commit", ""))
 
     @property
     def generation(self) -> int:
         """The number of the generation that serves; 0 before the first."""
-        return int(self.store.catalog.meta().get("generation", "0"))
+        with self.store.read() as view:
+            return view.generation
 
     # -- keeping it fresh ----------------------------------------------------------------------------------------------
 
@@ -187,8 +190,8 @@ class Upkeep:
 
     def gaps(self) -> list[Gap]:
         """Return what the walk met that is not in the index."""
-        with self._mending():
-            return self.store.catalog.gaps()
+        with self._mending(), self.store.read() as view:
+            return view.catalog.gaps()
 
     @contextmanager
     def _reading(self) -> Iterator[View]:
@@ -209,8 +212,11 @@ class Upkeep:
             self._refresh_before_answer()
         # Who waits for no server cannot hold a connection that another needs in its turn. With the turn first, all use
         # one connection after the other, and the pages it keeps.
-        with self._mending(), in_turn(), self.store.read() as view:
-            yield view
+        # But for the store itself, which may have to be opened anew, nothing is waited for in turn.
+        with self._mending():
+            self.store.check()
+            with in_turn(), self.store.read() as view:
+                yield view
 
     def _refresh_before_answer(self) -> None:
         # The answer's watermark then says that it failed or is stale; who insists on meaning is told by the search.
@@ -220,10 +226,11 @@ class Upkeep:
     @contextmanager
     def _mending(self) -> Iterator[None]:
         """Empty an index that turns out to be damaged while it is read, and say so."""
+        seen = self.store.identity
         try:
             yield
-        except sqlite3.OperationalError:
-            raise
-        except sqlite3.DatabaseError:
-            self.store.repair()
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
+                raise
+            self.store.repair(seen)
             raise IndexDamaged("The index was damaged and has been emptied.", suggestion="Refresh it.") from None

@@ -18,6 +18,8 @@ import pytest
 
 from llama_index_codeindex.engine.codebase import Codebase
 from llama_index_codeindex.engine.errors import IndexDamaged, IndexNotWritable
+from llama_index_codeindex.engine.store import lexical
+from llama_index_codeindex.engine.store.builder import Progress
 from llama_index_codeindex.engine.store.store import Store, View
 from tests.store.conftest import Open
 from tests.store.crash_child import text_of, write_version
@@ -141,6 +143,9 @@ def change(built: Path, statement: str) -> None:
         "UPDATE segments SET rows = substr(rows, 2)",
         "UPDATE segments SET lengths = x''",
         "UPDATE segments SET gone = x'ffffffff'",
+        "UPDATE segments SET rows = 'text'",
+        "UPDATE segments SET gone = 7",
+        "UPDATE meta SET value = 'many' WHERE key = 'documents'",
     ],
 )
 def test_a_damaged_full_text_is_noticed_and_made_anew(
@@ -162,7 +167,7 @@ def test_a_damaged_full_text_is_noticed_and_made_anew(
     codebase.close()
 
 
-@pytest.mark.parametrize("entries", ["x''", "x'ff'", "x'ffffff'", "zeroblob(4)"])
+@pytest.mark.parametrize("entries", ["x''", "x'ff'", "x'ffffff'", "zeroblob(4)", "'text'", "7"])
 def test_damaged_postings_are_an_error_and_then_made_anew(
     entries: str, root: Path, built: Path, tmp_path: Path, expected: dict[str, object]
 ) -> None:
@@ -174,6 +179,96 @@ def test_damaged_postings_are_an_error_and_then_made_anew(
     assert "catalog_rebuilt" in codebase.search("open_door").degraded_reasons
     assert contents(codebase) == expected["contents"]
     assert answers(codebase, QUESTIONS) == expected["answers"]
+    codebase.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE segments SET lengths = x''",
+        "UPDATE postings SET entries = x'ffffff'",
+        "UPDATE postings SET entries = zeroblob(4)",
+        "UPDATE postings SET entries = 7",
+    ],
+)
+def test_damage_that_a_refresh_meets_first_is_made_anew(
+    statement: str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lexical, "_SIDE_BY_SIDE", 2)  # every refresh joins segments, and so reads their postings
+    codebase = Codebase(root, tmp_path / "cache")
+    codebase.refresh()
+    codebase.search("open_door")
+    change(codebase.folder, statement)
+    (root / "more.py").write_text("def open_gate(key):\n    return key\n")
+    codebase.refresh()
+    found = codebase.search("open_gate")
+    assert found.hits[0].file_path == "more.py"
+    assert "catalog_rebuilt" in found.degraded_reasons
+    assert len(codebase.search("open_door").hits) > 1
+    codebase.close()
+
+
+@pytest.mark.parametrize("error", [sqlite3.ProgrammingError, sqlite3.IntegrityError, sqlite3.OperationalError])
+def test_an_error_that_is_no_damage_costs_nothing(error: type[sqlite3.Error], root: Path, tmp_path: Path) -> None:
+    codebase = Codebase(root, tmp_path / "cache")
+    codebase.refresh()
+
+    def count(_: str) -> int:
+        raise error("of the caller's own database")
+
+    def stop(_: Progress) -> None:
+        raise error("of the caller's own database")
+
+    with pytest.raises(error):
+        codebase.repo_map(counter=count)
+    (root / "more.py").write_text("def open_gate(key):\n    return key\n")
+    with pytest.raises(error):
+        codebase.refresh(stop)
+    assert codebase.generation == 1
+    assert codebase.search("open_door").hits
+    assert codebase.store.repairs == []
+    codebase.close()
+
+
+def test_a_late_reader_of_a_damaged_index_leaves_the_new_one_alone(root: Path, built: Path, tmp_path: Path) -> None:
+    codebase = Codebase(root, tmp_path / "cache")
+    seen = codebase.store.identity
+    change(built, "UPDATE postings SET entries = x'ff'")
+    with pytest.raises(IndexDamaged):
+        codebase.search("open_door")
+    codebase.refresh()
+    if codebase.store.identity != seen:  # a file system may give the new file the number of the old one
+        codebase.store.repair(seen)
+        assert codebase.search("open_door").hits
+    codebase.close()
+
+
+def test_closing_while_others_read_harms_nobody(root: Path, tmp_path: Path) -> None:
+    codebase = Codebase(root, tmp_path / "cache")
+    codebase.refresh()
+    problems: list[Exception] = []
+    started, stop = threading.Barrier(5), threading.Event()
+
+    def read() -> None:
+        started.wait()
+        while not stop.is_set():
+            try:
+                assert codebase.generation == 1
+                codebase.gaps()
+            except Exception as error:
+                problems.append(error)
+                return
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    started.wait()
+    for _ in range(50):
+        codebase.close()
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert problems == []
     codebase.close()
 
 

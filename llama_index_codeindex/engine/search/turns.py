@@ -14,8 +14,19 @@ from contextlib import contextmanager
 
 _HAS_LOCK: bool = getattr(sys, "_is_gil_enabled", lambda: True)()
 _turns: threading.Lock | threading.Semaphore
-_turns = threading.Lock() if _HAS_LOCK else threading.Semaphore(os.cpu_count() or 1)
-_held = threading.local()
+_held: threading.local
+
+
+def _start_anew() -> None:
+    """Begin without anybody in turn: also in a forked process, whose parent's other threads are not there."""
+    global _turns, _held
+    _turns = threading.Lock() if _HAS_LOCK else threading.Semaphore(os.cpu_count() or 1)
+    _held = threading.local()
+
+
+_start_anew()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_anew)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from llama_index_codeindex.engine.errors import CodeIndexError, IndexBusy, Index
 from llama_index_codeindex.engine.files.categories import categorise
 from llama_index_codeindex.engine.model import Gap, Source, count_gaps
 from llama_index_codeindex.engine.store.catalog import FileRow, file_key
+from llama_index_codeindex.engine.store.connections import is_damage
 from llama_index_codeindex.engine.store.contents import Parsed, parse_file, path_key
 from llama_index_codeindex.engine.store.embedding import SMALL, Embedding
 from llama_index_codeindex.engine.store.locking import writer_lock
@@ -163,12 +164,14 @@ class Builder:
 
     def _guarded(self, progress: ProgressCallback, timeout: float, verify: bool) -> RefreshReport:
         try:
+            self.store.check()
+            seen = self.store.identity
             try:
                 return self._refresh(progress, timeout, verify)
-            except sqlite3.OperationalError:
-                raise
-            except sqlite3.DatabaseError:
-                self.store.repair()
+            except sqlite3.DatabaseError as error:
+                if isinstance(error, (sqlite3.OperationalError, sqlite3.ProgrammingError)):
+                    raise
+                self.store.repair(seen, is_certain=is_damage(error))
                 return self._refresh(progress, timeout, verify)
         except (sqlite3.OperationalError, OSError) as error:
             raise IndexNotWritable(f"The index could not be written: {type(error).__name__}.") from error
@@ -184,9 +187,14 @@ class Builder:
             return RefreshReport(generation)
         with writer_lock(self.store.layout, timeout):
             self.store.check()
-            if self.store.catalog.meta() != survey.meta:  # another writer was faster
+            with self.store.read() as view:
+                is_beaten = view.meta != survey.meta
+            if is_beaten:  # another writer was faster
                 survey = self.survey(progress, verify=verify)
-            report = self._write(survey, progress)
+            try:
+                report = self._write(survey, progress)
+            finally:
+                self.store.end()
             if self.embedding is None:
                 return report
             done, left, problem = self.embedding.run(progress)

@@ -19,6 +19,15 @@ _BATCH = 900
 _BUSY_SECONDS = 30.0
 
 
+class Damage(sqlite3.DatabaseError):
+    """What a table holds is not what was written there."""
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Say whether an error means that a database is damaged: SQLite's own subclasses are for misuse and circumstances."""
+    return type(error) in (sqlite3.DatabaseError, Damage)
+
+
 def batches(values: Sequence[int | str]) -> Iterator[list[int | str]]:
     """Yield values, as many at a time as one statement takes parameters."""
     for start in range(0, len(values), _BATCH):

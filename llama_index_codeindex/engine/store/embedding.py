@@ -70,7 +70,8 @@ class Embedding:
             How many were embedded, how many were not, and the code of the error that ended it.
         """
         catalog, model = self.store.catalog, self.embedder.model_id
-        missing = catalog.vectors.missing(model)
+        with catalog.reading():
+            missing = catalog.vectors.missing(model)
         done = 0
         problem = ""
         for start in range(0, len(missing), BATCH):
@@ -92,7 +93,8 @@ class Embedding:
 
     def _note(self, problem: str, *, is_complete: bool) -> None:
         catalog = self.store.catalog
-        meta = catalog.meta()
+        with catalog.reading():
+            meta = catalog.meta()
         facts = {"embedding_model": self.embedder.model_id, "embedding_problem": problem}
         facts["embedded"] = _mark(meta, self.embedder.model_id) if is_complete else ""
         if any(meta.get(key, "") != value for key, value in facts.items()):
@@ -111,7 +113,9 @@ class Embedding:
     def _texts(self, rows: list[int]) -> dict[int, str]:
         found: dict[int, str] = {}
         sources: dict[str, list[str]] = {}
-        for chunk in self.store.catalog.chunk_rows(rows):
+        with self.store.catalog.reading():
+            chunks = self.store.catalog.chunk_rows(rows)
+        for chunk in chunks:
             if chunk.path not in sources:
                 source = self.tree.read(chunk.path)
                 sources[chunk.path] = split_lines(source.text) if isinstance(source, Source) else []

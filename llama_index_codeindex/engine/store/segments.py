@@ -15,8 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from llama_index_codeindex.engine.store.bags import CHUNK_SHIFT, MAX_COUNT, TERM_SHIFT, first_of_each
+from llama_index_codeindex.engine.store.connections import Damage
 
-# A document's number has 16 bits. With half of those a segment is made in 80 MB, and of a million chunks there are thirty.
+# A document's number has 16 bits. With half of those a segment is made in 80 MB, and of a million chunks there are thirty;
+# a single file of more chunks has a segment of its own.
 MAX_DOCUMENTS = 1 << 15
 
 _POSTING = np.dtype([("document", "<u2"), ("count", "u1")])
@@ -75,18 +77,25 @@ def load(connection: sqlite3.Connection) -> list[Segment]:
     """Return all segments.
 
     Raises:
-        ValueError: One is damaged.
+        Damage: One is damaged.
     """
-    found = []
-    for number, rows, lengths, gone in connection.execute("SELECT id, rows, lengths, gone FROM segments ORDER BY id"):
-        segment = Segment(number, np.frombuffer(rows, "<i8"), np.frombuffer(lengths, "<u2"))
-        if len(segment.lengths) != len(segment.rows):
-            raise ValueError("lengths without rows")
-        if gone:
-            mask = np.unpackbits(np.frombuffer(gone, np.uint8), count=len(segment.rows)).astype(np.bool_)
-            segment = replace(segment, gone=mask)
-        found.append(segment)
-    return found
+    query = "SELECT id, rows, lengths, gone FROM segments ORDER BY id"
+    try:
+        return [_load(*row) for row in connection.execute(query)]
+    except (TypeError, ValueError):
+        raise Damage("damaged segments") from None
+
+
+def _load(number: int, rows: bytes, lengths: bytes, gone: bytes) -> Segment:
+    segment = Segment(number, np.frombuffer(rows, "<i8"), np.frombuffer(lengths, "<u2"))
+    if len(segment.lengths) != len(segment.rows):
+        raise ValueError("lengths without rows")
+    if not gone:
+        return segment
+    packed = np.frombuffer(gone, np.uint8)
+    if len(packed) != (len(segment.rows) + 7) // 8:
+        raise ValueError("a mask of another size")
+    return replace(segment, gone=np.unpackbits(packed, count=len(segment.rows)).astype(np.bool_))
 
 
 def posting_key(segment: int, term: int) -> int:
@@ -98,16 +107,16 @@ def unpack(segment: Segment, entries: bytes) -> Postings:
     """Return postings as they are stored.
 
     Raises:
-        sqlite3.DatabaseError: They are damaged.
+        Damage: They are damaged.
     """
     try:
         found = np.frombuffer(entries, _POSTING)
         documents = np.ascontiguousarray(found["document"])
         if documents.max() < len(segment.rows):
             return Postings(documents, np.ascontiguousarray(found["count"]))
-    except (ValueError, IndexError):
+    except (TypeError, ValueError, IndexError):
         pass
-    raise sqlite3.DatabaseError("damaged postings")
+    raise Damage("damaged postings")
 
 
 def write(
@@ -183,14 +192,23 @@ def join(connection: sqlite3.Connection, segments: Sequence[Segment]) -> Segment
 
 
 def _keys(connection: sqlite3.Connection, segment: Segment) -> Keys:
-    """Return all postings of a segment as keys."""
+    """Return all postings of a segment as keys.
+
+    Raises:
+        Damage: They are damaged.
+    """
     bounds = posting_key(segment.id, 0), posting_key(segment.id + 1, 0)
     stored = connection.execute(
         "SELECT id, entries FROM postings WHERE id >= ? AND id < ? ORDER BY id", bounds
     ).fetchall()
-    entries = np.frombuffer(b"".join([packed for _, packed in stored]), _POSTING)
     terms = np.array([number for number, _ in stored], np.int64).astype(np.uint64) << TERM_SHIFT
-    keys = np.repeat(terms, [len(packed) // _POSTING.itemsize for _, packed in stored])
-    keys |= entries["document"].astype(np.uint64) << CHUNK_SHIFT
+    try:
+        entries = np.frombuffer(b"".join([packed for _, packed in stored]), _POSTING)
+        keys = np.repeat(terms, [len(packed) // _POSTING.itemsize for _, packed in stored])
+        if entries["document"].max(initial=0) >= len(segment.rows):
+            raise ValueError("a document that is not there")
+        keys |= entries["document"].astype(np.uint64) << CHUNK_SHIFT
+    except (TypeError, ValueError):
+        raise Damage("damaged postings") from None
     keys |= entries["count"]
     return keys

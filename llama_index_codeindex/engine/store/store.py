@@ -13,6 +13,7 @@ from pathlib import Path
 from llama_index_codeindex.engine.errors import IndexNotWritable
 from llama_index_codeindex.engine.store import segments, soundness
 from llama_index_codeindex.engine.store.catalog import Catalog
+from llama_index_codeindex.engine.store.connections import Damage
 from llama_index_codeindex.engine.store.lexical import Lexical, LexicalWriter
 from llama_index_codeindex.engine.store.location import Layout
 from llama_index_codeindex.engine.store.locking import writer_lock
@@ -56,12 +57,12 @@ class View:
     @property
     def files(self) -> int:
         """How many files there are. As is the number of chunks, it was noted when they were written: counting takes longer."""
-        return int(self.meta.get("files", "0"))
+        return _number(self.meta, "files")
 
     @property
     def chunks(self) -> int:
         """How many chunks there are."""
-        return int(self.meta.get("documents", "0"))
+        return _number(self.meta, "documents")
 
     def file_facts(self, ids: Iterable[int]) -> dict[int, FileFacts]:
         """Return what ranking needs of some files, by id, read once per generation; those that are gone are left out."""
@@ -100,7 +101,7 @@ class Store:
         self._kept: Kept | None = None
         self._matrix: tuple[tuple[str, str], VectorMatrix] | None = None
         self._writer: LexicalWriter | None = None
-        self._identity: tuple[int, int] | None = None
+        self.identity: tuple[int, int] | None = None  # of the catalog's file, which changes when that is replaced
         if layout is None:
             self.catalog = Catalog(None)
             self.catalog.create()
@@ -113,19 +114,22 @@ class Store:
     # -- the catalog ---------------------------------------------------------------------------------------------------
 
     def _open_catalog(self, layout: Layout, distrusted: tuple[int, int] | None = None) -> Catalog:
+        was_marked = layout.mark.exists()
         if not layout.catalog.exists():
             layout.create()
         catalog = Catalog(layout.catalog)
         if catalog.is_sound() and (distrusted is None or _identity(layout.catalog) != distrusted):
             if catalog.is_empty():
-                if layout.mark.exists():
+                if was_marked:
                     self._note_repair("catalog_rebuilt")  # what it held is gone
                 catalog.create()
-                layout.set_mark()
         else:
             catalog.close()
             catalog = self._replace_catalog(layout, distrusted)
-        self._identity = _identity(layout.catalog)
+        if not was_marked:
+            with suppress(OSError):  # an index that can only be read
+                layout.set_mark()
+        self.identity = _identity(layout.catalog)
         return catalog
 
     def _replace_catalog(self, layout: Layout, distrusted: tuple[int, int] | None) -> Catalog:
@@ -148,10 +152,10 @@ class Store:
     def check(self) -> None:
         """Open the catalog again if another process removed or replaced it, and repair it if it is damaged."""
         layout = self.layout
-        if layout is None or self._identity == _identity(layout.catalog):
+        if layout is None or self.identity == _identity(layout.catalog):
             return
         with self._lock:
-            if self._identity == _identity(layout.catalog):
+            if self.identity == _identity(layout.catalog):
                 return
             try:
                 old, self.catalog = self.catalog, self._open_catalog(layout)
@@ -160,13 +164,20 @@ class Store:
             self._kept = self._matrix = None
             old.retire()
 
-    def repair(self) -> None:
-        """Replace a catalog that turned out to be damaged while it was used, also where no check of the file sees it."""
+    def repair(self, seen: tuple[int, int] | None, *, is_certain: bool = True) -> None:
+        """Replace a catalog that turned out to be damaged while it was used.
+
+        Args:
+            seen: Its identity when it was used; if another has taken its place since, that is left alone.
+            is_certain: Replace it also where no check of the file sees the damage.
+        """
         if self.layout is not None:
             with self._lock:
+                if self.identity != seen:
+                    return
                 soundness.forget(self.layout.catalog)
                 self.catalog.retire()
-                self.catalog = self._open_catalog(self.layout, distrusted=self._identity)
+                self.catalog = self._open_catalog(self.layout, distrusted=seen if is_certain else None)
                 self._kept = self._matrix = None
 
     # -- reading -------------------------------------------------------------------------------------------------------
@@ -183,12 +194,15 @@ class Store:
 
     def _kept_of(self, catalog: Catalog, meta: dict[str, str]) -> Kept:
         stamp = meta.get("stamp", "")
+        kept = self._kept
+        if kept is not None and kept.stamp == stamp:
+            return kept
         with self._lock:
             if self._kept is None or self._kept.stamp != stamp:
                 lexical: Lexical | None = None
-                with suppress(ValueError):  # damaged
+                with suppress(Damage):
                     lexical = Lexical(lambda: catalog.connection, segments.load(catalog.connection))
-                if lexical is not None and lexical.documents != int(meta.get("documents", "0")):
+                if lexical is not None and lexical.documents != _number(meta, "documents"):
                     lexical = None
                 self._kept = Kept(stamp, lexical)
             return self._kept
@@ -237,6 +251,10 @@ class Store:
         """Write the full text, and return what the catalog is to say of the whole."""
         return {"documents": str(self._writing.finish()), "files": str(self.catalog.count_files())}
 
+    def end(self) -> None:
+        """Let go of what writing a generation needed, whether it was finished or not."""
+        self._writer = None
+
     @property
     def _writing(self) -> LexicalWriter:
         assert self._writer is not None
@@ -263,6 +281,11 @@ class Store:
         """Close the catalog's connections."""
         self.catalog.close()
         self._kept = self._matrix = None
+
+
+def _number(meta: dict[str, str], key: str) -> int:
+    """Return a number that was noted; 0 where the note is damaged, which then shows in the full text."""
+    return int(found) if (found := meta.get(key, "0")).isdecimal() else 0
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

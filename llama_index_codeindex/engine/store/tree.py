@@ -96,12 +96,17 @@ class DiskTree:
         are_real = {"": os.path.realpath(self.root) == str(self.root)}  # folders without a link on the way to them
 
         def is_real(folder: str) -> bool:
-            if folder not in are_real:
-                target = os.path.join(self.root, os.path.normpath(native(folder)))
+            unknown = []
+            while folder not in are_real:
+                unknown.append(folder)
+                folder = folder.rpartition("/")[0]
+            real = are_real[folder]
+            for inner in reversed(unknown):
+                target = os.path.join(self.root, os.path.normpath(native(inner)))
                 # Only Windows has folders that lead elsewhere and are no links.
                 leads_on = os.path.realpath(target) != target if os.name == "nt" else os.path.islink(target)
-                are_real[folder] = is_real(folder.rpartition("/")[0]) and not leads_on
-            return are_real[folder]
+                real = are_real[inner] = real and not leads_on
+            return real
 
         def stamp_of(path: str) -> str:
             target = os.path.join(self.root, os.path.normpath(native(path)))
