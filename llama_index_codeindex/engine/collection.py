@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 
-from llama_index_codeindex.engine.errors import EmbeddingError
+from llama_index_codeindex.engine.errors import EmbeddingError, InvalidArgument
 from llama_index_codeindex.engine.files.categories import categorise
 from llama_index_codeindex.engine.model import Chunk, Mode, Outline, SearchResult, SourceFile, Symbol, Watermark
 from llama_index_codeindex.engine.search.dense import check_dense
@@ -16,6 +16,7 @@ from llama_index_codeindex.engine.search.texts import KeptTexts
 from llama_index_codeindex.engine.search.turns import in_turn
 from llama_index_codeindex.engine.store.contents import content_of, embedded_text, path_key, text_hash
 from llama_index_codeindex.engine.store.options import Embedder
+from llama_index_codeindex.engine.store.rows import MAX_CHUNKS
 from llama_index_codeindex.engine.store.store import Store
 from llama_index_codeindex.engine.store.vectors import Vector, unit
 
@@ -60,6 +61,8 @@ class Collection:
         with catalog.writing():
             self.store.begin(anew=True)
             for path, members in files.items():
+                if len(members) > MAX_CHUNKS:
+                    raise InvalidArgument(f"More than {MAX_CHUNKS} nodes are of the file {path!r}.")
                 members.sort(key=lambda position: (pieces[position].chunk.start_line, position))
                 file_id = catalog.add_file(
                     SourceFile(path, 0, 0), hash="", language=pieces[members[0]].language, category=categorise(path),
@@ -78,6 +81,7 @@ class Collection:
                 self._embed(pieces, embedder)
             catalog.create_indexes()
             catalog.set_meta({"generation": "1", "stamp": "1", **self.store.finish()})
+        self.store.end()
         self._texts = KeptTexts(texts)
 
     def _embed(self, pieces: Sequence[Piece], embedder: Embedder) -> None:

@@ -98,6 +98,19 @@ def compare(catalog: Catalog, files: Files) -> None:
     assert text.search(weighted, 2) == found[:2]
 
 
+def test_what_is_kept_for_the_next_questions_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lexical, "_KEPT_POSTINGS", 1_000)
+    catalog = Catalog(None)
+    catalog.create()
+    change(catalog, [], {1: ["alpha beta"]}, anew=True)
+    text = opened(catalog)
+    for number in range(500):
+        text.search([(f"unknown{number}", 1.0), ("alpha", 1.0)], 10)
+    assert len(text._kept) < 50
+    assert len(text._frequencies) < 50
+    catalog.close()
+
+
 texts = st.lists(st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join), min_size=1, max_size=5)
 changes = st.lists(st.tuples(st.sets(st.integers(1, 9)), st.dictionaries(st.integers(1, 9), texts)), max_size=12)
 

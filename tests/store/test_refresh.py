@@ -11,6 +11,7 @@ from llama_index_codeindex.engine.codebase import Codebase
 from llama_index_codeindex.engine.files.walk import WalkOptions
 from llama_index_codeindex.engine.model import Gap
 from llama_index_codeindex.engine.store import builder as builder_module
+from llama_index_codeindex.engine.store import contents as contents_module
 from llama_index_codeindex.engine.store.builder import BuildOptions, Progress
 from tests.store.conftest import Open
 from tests.store.support import CountingEmbedder, commit, contents, folder_state, git, make_repository, write
@@ -352,3 +353,13 @@ def test_limits_apply_to_what_is_already_indexed(root: Path, opened: Open) -> No
     strict.refresh()
     assert {gap.path: gap.reason for gap in strict.gaps()} == {"README.bin": "binary", "app.py": "too_large"}
     assert "app.py" not in places(strict, "open_door")
+
+
+def test_a_file_of_too_many_chunks_is_a_gap(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contents_module, "MAX_CHUNKS", 3)
+    (root / "long.py").write_text("".join(f"def function_{n}():\n    return '{'x' * 1000}'\n\n\n" for n in range(4)))
+    codebase = Codebase(root, tmp_path / "cache", options=BuildOptions(workers=0))
+    codebase.refresh()
+    assert Gap("long.py", "too_large", "more than 3 chunks") in codebase.gaps()
+    assert codebase.search("open_door").hits
+    codebase.close()

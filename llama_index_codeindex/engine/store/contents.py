@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from llama_index_codeindex.engine.model import Chunk, Gap, Outline, Reference, Source, Symbol
 from llama_index_codeindex.engine.store.bags import pack_bags
-from llama_index_codeindex.engine.store.rows import Content, NewChunk, NewSymbol, symbol_key
+from llama_index_codeindex.engine.store.rows import MAX_CHUNKS, Content, NewChunk, NewSymbol, symbol_key
 from llama_index_codeindex.engine.syntax.chunking import count_lines
 from llama_index_codeindex.engine.syntax.languages import BY_NAME
 from llama_index_codeindex.engine.syntax.outline import outline
@@ -42,6 +42,8 @@ def parse_file(read: Callable[[str], Source | Gap], path: str, max_chars: int, p
     found = outline(path, source.text, max_chars, BY_NAME["text"] if problem else None)
     if problem:
         found = replace(found, problem=problem)
+    if len(found.chunks) > MAX_CHUNKS:
+        return Gap(path, "too_large", f"more than {MAX_CHUNKS} chunks")
     return Parsed(
         source.content_hash, source.encoding, source.redactions, content_of(path, found, count_lines(source.text))
     )

@@ -22,8 +22,10 @@ from llama_index_codeindex.engine.store.rows import chunk_key
 from llama_index_codeindex.engine.store.segments import MAX_DOCUMENTS, NO_POSTINGS, Keys, Mask, Postings, Rows, Segment
 from llama_index_codeindex.engine.syntax.words import term_hash
 
-# Postings that are kept for the next questions, in documents: 3 MB.
+# Postings that are kept for the next questions, in documents of three bytes; what keeps the documents of one term, if only
+# that there are none, counts as another hundred.
 _KEPT_POSTINGS = 1_000_000
+_PER_TERM = 100
 # Chunks whose kinds are looked up at a time: a first page of hits, and more with every step.
 _KINDS_AT_ONCE = 200
 # Segments of about one size that are left side by side, and how many times the next size is bigger.
@@ -114,7 +116,8 @@ class Lexical:
         every, scored = np.concatenate(found_rows), np.concatenate(found_scores)
         order = np.lexsort((every, -scored))
         ranked = list(zip(every[order].tolist(), scored[order].tolist(), strict=True))
-        if kinds is not None and kinds_of is not None:
+        if kinds is not None:
+            assert kinds_of is not None
             return list(islice(_of_kinds(ranked, frozenset(kinds), kinds_of), limit))
         return ranked[:limit]
 
@@ -166,7 +169,7 @@ class Lexical:
             if self._kept_size > _KEPT_POSTINGS:
                 # Others may be reading what is kept: they go on with the old one.
                 kept = {key: kept[key] for key in wanted if key in kept}
-                self._kept, self._kept_size = kept, sum(len(p.documents) for p in kept.values())
+                self._kept, self._kept_size, self._frequencies = kept, _size(kept.values()), {}
             fresh = dict.fromkeys(missing, NO_POSTINGS)
             for batch in batches(missing):
                 marks = ",".join("?" * len(batch))
@@ -174,8 +177,12 @@ class Lexical:
                 for key, entries in self._connection().execute(query, batch):
                     fresh[key] = segments.unpack(wanted[key], entries)
             kept.update(fresh)
-            self._kept_size += sum(len(p.documents) for p in fresh.values())
+            self._kept_size += _size(fresh.values())
         return [[kept[segments.posting_key(part.id, value)] for value in values] for part in self._segments]
+
+
+def _size(postings: Iterable[Postings]) -> int:
+    return sum(_PER_TERM + len(p.documents) for p in postings)
 
 
 def _norm(lengths: npt.NDArray[np.uint16], mean: float) -> Floats:
@@ -225,7 +232,7 @@ class LexicalWriter:
             for table in ("segments", "postings", "vocabulary"):
                 connection.execute(f"DELETE FROM {table}")  # noqa: S608
         self._segments = [] if anew else segments.load(connection)
-        self._old = {part.id: part for part in self._segments}
+        self._written = {part.id: part for part in self._segments}
         self._rows: list[int] = []
         self._lengths: list[int] = []
         self._keys: list[Keys] = []
@@ -242,7 +249,7 @@ class LexicalWriter:
         self._terms.update(bags.terms)
 
     def remove_files(self, file_ids: Iterable[int]) -> None:
-        """Remove the chunks of some files."""
+        """Remove the chunks of some files, except what was just added and is not written yet."""
         ranges = [(chunk_key(file_id, 0), chunk_key(file_id + 1, 0)) for file_id in file_ids]
         self._segments = [part.without(ranges) for part in self._segments]
 
@@ -250,7 +257,7 @@ class LexicalWriter:
         """Write everything, and return how many chunks there are."""
         self._flush()
         for part in self._segments:
-            if self._old.get(part.id, part) is not part:
+            if self._written.get(part.id, part) is not part:
                 segments.mark(self._connection, part)
         self._tidy()
         return sum(part.documents for part in self._segments)
@@ -262,6 +269,7 @@ class LexicalWriter:
             self._keys = []
             part, counts = segments.write(self._connection, rows, lengths, keys)
             self._segments.append(part)
+            self._written[part.id] = part
             self._connection.executemany(
                 "INSERT INTO vocabulary VALUES (?, ?) "
                 "ON CONFLICT (term) DO UPDATE SET documents = documents + excluded.documents",

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from llama_index_codeindex.engine.store.catalog import Catalog
-
-# SQLite's oldest limit on parameters of one statement is 999.
-_BATCH = 900
+from llama_index_codeindex.engine.store.connections import batches
 
 
 class Node(NamedTuple):
@@ -73,7 +71,7 @@ class Relations:
     def nodes_of(self, file_ids: Sequence[int]) -> list[Node]:
         """Return some files."""
         found: list[Node] = []
-        for batch in _batches(file_ids):
+        for batch in batches(file_ids):
             marks = ",".join("?" * len(batch))
             query = f"SELECT id, path, language, category, lines FROM files WHERE id IN ({marks})"  # noqa: S608
             found.extend(map(Node._make, self._catalog.connection.execute(query, batch)))
@@ -92,8 +90,8 @@ class Relations:
         """Return the definitions of some files, outer ones before what is inside them."""
         return list(self._definitions("file_id", file_ids))
 
-    def _definitions(self, column: str, values: Sequence[object]) -> Iterator[Definition]:
-        for batch in _batches(values):
+    def _definitions(self, column: str, values: Sequence[int | str]) -> Iterator[Definition]:
+        for batch in batches(values):
             marks = ",".join("?" * len(batch))
             query = f"SELECT {_DEFINITION} FROM symbols WHERE {column} IN ({marks}) ORDER BY {_ORDER}"  # noqa: S608
             yield from map(Definition._make, self._catalog.connection.execute(query, batch))
@@ -101,7 +99,7 @@ class Relations:
     def spans_in(self, file_ids: Sequence[int]) -> dict[int, list[Span]]:
         """Return the first and last line and the qualified name of each definition of some files, ordered as they are."""
         found: dict[int, list[Span]] = {file_id: [] for file_id in file_ids}
-        for batch in _batches(file_ids):
+        for batch in batches(file_ids):
             query = (
                 "SELECT file_id, start_line, end_line, qualified FROM symbols "  # noqa: S608
                 f"WHERE file_id IN ({','.join('?' * len(batch))}) ORDER BY {_ORDER}"
@@ -120,7 +118,7 @@ class Relations:
     def imports_of(self, file_ids: Sequence[int]) -> dict[int, frozenset[str]]:
         """Return the names that each of some files imports."""
         found: dict[int, set[str]] = {file_id: set() for file_id in file_ids}
-        for batch in _batches(file_ids):
+        for batch in batches(file_ids):
             query = (
                 f"SELECT file_id, name FROM refs WHERE kind = 'import' AND file_id IN ({','.join('?' * len(batch))})"  # noqa: S608
             )
@@ -148,9 +146,3 @@ class Relations:
     def imports(self) -> Iterator[tuple[int, str]]:
         """Yield each file with a name that it imports."""
         yield from self._catalog.connection.execute("SELECT file_id, name FROM refs WHERE kind = 'import'")
-
-
-def _batches(values: Iterable[object]) -> Iterator[list[object]]:
-    kept = list(values)
-    for start in range(0, len(kept), _BATCH):
-        yield kept[start : start + _BATCH]

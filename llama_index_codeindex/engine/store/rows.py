@@ -91,8 +91,9 @@ INDEXES = {line.split()[2]: line.rstrip(";") for line in SCHEMA.splitlines() if 
 
 _Row = TypeVar("_Row", int, npt.NDArray[np.int64])
 
-# Bits of a chunk's row that number it inside its file: a file of a megabyte has some thousand chunks.
+# Bits of a chunk's row, and of a key in `Bags`, that number it inside its file: a file of a megabyte has some thousand.
 _ORDINAL_BITS = 16
+MAX_CHUNKS = 1 << _ORDINAL_BITS
 
 
 def symbol_key(name: str) -> str:
