@@ -16,7 +16,7 @@ from llama_index.core.schema import Document
 from llama_index_codeindex.engine.errors import FileNotIndexed, InvalidArgument
 from llama_index_codeindex.engine.files.categories import categorise
 from llama_index_codeindex.engine.files.gate import MAX_FILE_BYTES, Gate
-from llama_index_codeindex.engine.files.jail import relative_path, resolve_root
+from llama_index_codeindex.engine.files.jail import refuse_git_folder, relative_path, resolve_root
 from llama_index_codeindex.engine.files.walk import WalkOptions, find, walk
 from llama_index_codeindex.engine.model import Gap, Source, SourceFile
 from llama_index_codeindex.engine.syntax.languages import BY_NAME, detect
@@ -149,7 +149,9 @@ class CodeReader(BasePydanticReader, ResourcesReaderMixin, FileSystemReaderMixin
         return await asyncio.to_thread(self.read_file_content, input_file, **kwargs)
 
     def _resolve(self) -> Path:
-        return resolve_root(self.root, allow_broad=self.allow_broad_root)
+        root = resolve_root(self.root, allow_broad=self.allow_broad_root)
+        refuse_git_folder(root)
+        return root
 
     def _options(self) -> WalkOptions:
         return WalkOptions(

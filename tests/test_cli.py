@@ -13,6 +13,7 @@ import pytest
 
 from llama_index_codeindex.cli import FAILED, FOUND, NOTHING, main
 from tests.conftest import MakeTree
+from tests.store.support import make_repository
 
 FILES = {
     "src/retry.py": "def backoff(attempt):\n    '''Wait longer after each failed attempt.'''\n    return 2 ** attempt\n",
@@ -230,3 +231,64 @@ def test_clear_removes_this_index_and_prune_those_without_a_folder(
     run("index", where=tmp_path / "moved")
     assert run("clear", where=tmp_path / "moved")[:2] == (FOUND, "cleared\n")
     assert not list((tmp_path / "cache").glob("*/catalog.sqlite3"))
+
+
+def test_roots_that_are_none(run: Any, tree: MakeTree, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = make_repository(tmp_path / "repository", {"a.py": "def f():\n    return 1\n"})
+    for where, code in (("", "ROOT_NOT_FOUND"), (str(root / ".git"), "ROOT_NOT_DIRECTORY")):
+        for command in ("index", "clear"):
+            if command == "clear" and where:
+                continue
+            assert main([command, where, "--json", "--cache-dir", str(tmp_path / "cache")]) == FAILED
+            assert json.loads(capsys.readouterr().out)["error"]["code"] == code
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names of folders are text")
+def test_a_root_whose_name_is_no_text(tree: MakeTree, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = tree(FILES).rename(tmp_path / os.fsdecode(b"r\xff"))
+    cache = ["--cache-dir", str(tmp_path / "cache")]
+    assert main(["search", str(root), "backoff", *cache]) == FOUND
+    assert main(["prune", *cache]) == FOUND
+    assert capsys.readouterr().out.endswith("every index has its folder\n")
+
+
+def test_standard_output_that_is_closed(tree: MakeTree, tmp_path: Path) -> None:
+    code = "import sys; sys.stdout = None; from llama_index_codeindex.cli import main; sys.exit(main(sys.argv[1:]))"
+    arguments = ["search", str(tree(FILES)), "backoff", "--cache-dir", str(tmp_path / "cache")]
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (FAILED, "OUTPUT_FAILED: There is no standard output.\n")
+
+
+def test_status_says_that_nothing_is_built(run: Any) -> None:
+    assert "not built yet" in run("status")[1]
+    run("index")
+    assert "not built yet" not in run("status")[1]
+
+
+def test_clear_removes_what_cannot_be_opened(run: Any, tmp_path: Path) -> None:
+    run("index")
+    (catalog,) = (tmp_path / "cache").glob("*/catalog.sqlite3")
+    catalog.unlink()
+    catalog.mkdir()
+    assert run("clear")[:2] == (FOUND, "cleared\n")
+    assert not catalog.exists()
+    assert run("search", "backoff")[0] == FOUND
+
+
+def test_facts_of_an_ecosystem_that_is_not_there(run: Any) -> None:
+    assert run("facts", "--ecosystem", "npm")[:2] == (NOTHING, "nothing found: no manifest of the ecosystem 'npm'\n")
+
+
+def test_watch_writes_a_line_of_json_for_each_generation(tree: MakeTree, tmp_path: Path) -> None:
+    root = tree(FILES)
+    command = [sys.executable, "-m", "llama_index_codeindex", "watch", str(root), "--json", "--debounce", "0.1",
+               "--cache-dir", str(tmp_path / "cache")]  # fmt: skip
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as watching:
+        assert watching.stdout is not None
+        try:
+            assert json.loads(watching.stdout.readline()) == {"generation": 1}
+            (root / "src/more.py").write_text("def more():\n    return 1\n")
+            told = json.loads(watching.stdout.readline())
+            assert (told["generation"], told["added"]) == (2, 1)
+        finally:
+            watching.kill()

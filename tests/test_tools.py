@@ -329,3 +329,9 @@ def test_paths_that_hide_something_are_shown_inert_and_still_read(spec: CodeInde
     assert "\n" not in shown and "<|" not in shown
     assert "def hidden_place" in spec.call(**answer["next_step"])["text"]
     assert spec.find_symbol("hidden_place")["definition"]["id"] == f"{shown}#hidden_place"
+
+
+@pytest.mark.parametrize("params", ["query", ["query"], 7])
+def test_arguments_that_are_no_object(spec: CodeIndexToolSpec, params: Any) -> None:
+    answer = spec.call("search_code", params)
+    assert answer["error"]["code"] == "INVALID_ARGUMENT"

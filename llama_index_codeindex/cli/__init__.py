@@ -19,6 +19,9 @@ __all__ = ["FAILED", "FOUND", "INTERRUPTED", "NOTHING", "main"]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code: 0 found or done, 1 nothing found, 2 an error."""
+    if sys.stdout is None:
+        tell("OUTPUT_FAILED: There is no standard output.")
+        return FAILED
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # names of any script on any terminal
@@ -29,7 +32,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return FAILED
     try:
         code = COMMANDS[arguments.command](arguments)
-        sys.stdout.flush()  # here, where what goes wrong with it is still told
+        if not sys.stdout.closed:  # as an MCP server leaves it
+            sys.stdout.flush()  # here, where what goes wrong with it is still told
         return code
     except CodeIndexError as error:
         show_error(error, as_json=arguments.json)
@@ -43,5 +47,5 @@ def main(argv: Sequence[str] | None = None) -> int:
         tell(f"OUTPUT_FAILED: The answer cannot be written: {error.strerror}.")
         return FAILED
     except KeyboardInterrupt:
-        tell("interrupted; the last generation is kept")
+        tell("interrupted; the index is as it was")
         return INTERRUPTED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 from argparse import Namespace
@@ -28,7 +29,7 @@ from llama_index_codeindex.engine.progress import ProgressBar
 from llama_index_codeindex.engine.search.query import understand
 from llama_index_codeindex.engine.static_model import StaticModel
 from llama_index_codeindex.engine.store.options import RefreshReport
-from llama_index_codeindex.engine.store.pruning import prune
+from llama_index_codeindex.engine.store.pruning import prune, remove
 from llama_index_codeindex.engine.syntax.parsing import self_test
 
 FOUND, NOTHING, FAILED, INTERRUPTED = 0, 1, 2, 130
@@ -136,7 +137,7 @@ def _facts(arguments: Namespace) -> int:
     if arguments.json:
         show_json(facts.to_dict())
     else:
-        show_facts(facts)
+        show_facts(facts, arguments.ecosystem)
     return FOUND if facts.manifests else NOTHING
 
 
@@ -191,15 +192,15 @@ def _watch(arguments: Namespace) -> int:
 
     def on_refresh(report: RefreshReport) -> None:
         if not report.is_noop:
-            say_now(f"generation {report.generation}: {_changes(report)}")
+            say_now(f"generation {report.generation}: {_changes(report)}", asdict(report))
 
-    def say_now(text: str) -> None:
-        say(text)
+    def say_now(text: str, facts: dict[str, Any]) -> None:
+        say(json.dumps(facts) if arguments.json else text)  # one line each
         sys.stdout.flush()  # whoever reads a pipe is to see it as it happens
 
     watcher = codebase.watch(arguments.debounce, on_refresh=on_refresh)
     try:
-        say_now(f"watching; generation {codebase.generation}")
+        say_now(f"watching; generation {codebase.generation}", {"generation": codebase.generation})
         threading.Event().wait()
     finally:
         watcher.stop()
@@ -207,7 +208,7 @@ def _watch(arguments: Namespace) -> int:
 
 
 def _clear(arguments: Namespace) -> int:
-    Codebase(arguments.root, arguments.cache_dir).clear()
+    remove(arguments.root, arguments.cache_dir)  # without opening it, as it may be damaged
     say('{"cleared": true}' if arguments.json else "cleared")
     return FOUND
 

@@ -61,6 +61,8 @@ def show_status(mark: Watermark, gaps: Sequence[Gap] | None, *, has_parsers: boo
     for key, value in mark.to_dict().items():
         if key != "gaps" and value not in ("", 0, 0.0):
             say(f"{key.replace('_', ' '):20} {value}")
+    if not mark.generation:
+        say(f"{'index':20} not built yet; `codeindex index` builds it")
     if not has_parsers:
         say(f"{'parsers':20} none works; files are cut by lines")
     for reason, count in mark.gaps.items():
@@ -98,8 +100,8 @@ def show_hits(result: SearchResult, wanted: Sequence[str]) -> None:
         tell(f"degraded: {', '.join(result.degraded_reasons)}")
 
 
-def show_facts(facts: Facts) -> None:
-    """Write what manifests and lock files declare."""
+def show_facts(facts: Facts, wanted: str = "") -> None:
+    """Write what manifests and lock files declare, of one ecosystem if it is named."""
     for ecosystem, totals in facts.totals().items():
         counts = ", ".join(f"{'unknown' if totals[key] is None else totals[key]} {key}" for key in ("direct", "locked"))
         say(_bold(ecosystem) + f"  {counts}  ({totals['known']})")
@@ -114,7 +116,7 @@ def show_facts(facts: Facts) -> None:
         if manifest.status != "parsed":
             say(f"{inert(manifest.file_path)}  {manifest.status.replace('_', ' ')}: {inert(manifest.reason)}")
     if not facts.manifests:
-        say("nothing found (no manifests)")
+        say("nothing found: no manifest" + (f" of the ecosystem {wanted!r}" if wanted else ""))
 
 
 def _bold(text: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from llama_index_codeindex.engine.context.pack import MAX_HITS, MAX_LINES, MAX_TOKENS, Pack, make_pack
 from llama_index_codeindex.engine.errors import EmptyQuery, FileNotIndexed, InvalidArgument
-from llama_index_codeindex.engine.files.jail import relative_path, resolve_root
+from llama_index_codeindex.engine.files.jail import refuse_git_folder, relative_path, resolve_root
 from llama_index_codeindex.engine.graph import questions
 from llama_index_codeindex.engine.graph.atlas import Atlas
 from llama_index_codeindex.engine.graph.model import Callers, Impact, Place, References
@@ -75,6 +75,8 @@ class Codebase(Upkeep):
         if refresh not in ("manual", "auto"):
             raise InvalidArgument("`refresh` is 'manual' or 'auto'.", suggestion="Use refresh='auto'.")
         resolved = resolve_root(root, allow_broad=allow_broad_root)
+        if not revision:  # which a bare repository has, too
+            refuse_git_folder(resolved)
         layout = locate(resolved, cache_dir, revision)
         options = options or BuildOptions()
         walked = replace(options.walk, skip=(*options.walk.skip, *layout.inside(resolved)))
@@ -113,6 +115,8 @@ class Codebase(Upkeep):
             IndexDamaged: The index turned out to be damaged; a refresh builds it anew.
         """
         check_arguments(top_k, mode)
+        if not isinstance(query, str):
+            raise InvalidArgument("The query is a string.")
         if not query.strip():
             raise EmptyQuery("The query is empty.")
         chosen = filters if isinstance(filters, Filters) else Filters.parse(filters)

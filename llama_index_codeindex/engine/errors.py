@@ -97,7 +97,7 @@ class RootNotFound(RootError):
 
 
 class RootNotDirectory(RootError):
-    """The path to index is a file."""
+    """The path to index is a file, or git's own folder."""
 
     code = "ROOT_NOT_DIRECTORY"
     default_suggestion = "Name the folder that holds the file."

@@ -113,4 +113,4 @@ def test_the_command_prints_facts_and_json(tree: MakeTree, tmp_path: Path, capsy
     answer = json.loads(out)
     assert (code, set(answer)) == (FOUND, {"totals", "facts", "runtimes", "manifests"})
     assert (len(answer["facts"]), answer["facts"][0]["file_path"]) == (42, "poetry.lock")
-    assert run("--ecosystem", "cargo") == (NOTHING, "nothing found (no manifests)\n")
+    assert run("--ecosystem", "cargo") == (NOTHING, "nothing found: no manifest of the ecosystem 'cargo'\n")

@@ -81,6 +81,19 @@ def test_submodule_is_read_once_with_its_own_rules(tmp_path: Path, repo: Path, g
     assert f"{name}/l.py" in admitted(repo)
 
 
+def test_submodule_that_is_not_checked_out_is_a_gap(tmp_path: Path, repo: Path, git: Git) -> None:
+    library = tmp_path / "library"
+    write(library, {"l.py": "x"})
+    git(library, "init", "-q")
+    commit(git, library)
+    git(repo, "submodule", "--quiet", "add", str(library), "vendor/lib")
+    write(repo, {"a.py": "x"})
+    commit(git, repo)
+    git(repo, "submodule", "--quiet", "deinit", "--force", "vendor/lib")
+    (repo / "empty").mkdir()
+    assert walked(repo) == ({".gitmodules", "a.py"}, {"vendor/lib": "nested_repository"})
+
+
 def test_submodule_of_a_submodule_and_in_an_ignored_folder(tmp_path: Path, repo: Path, git: Git) -> None:
     inner, outer = tmp_path / "inner", tmp_path / "outer"
     write(inner, ["i.py"])

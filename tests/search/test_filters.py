@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from llama_index.core.vector_stores import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
 
 from llama_index_codeindex.engine.errors import InvalidArgument, PathOutsideRoot
+from llama_index_codeindex.engine.search.filters import Filters
 from tests.search.helpers import ask, retriever
 
 MANY = {f"a/f{i}.py": f"def strong_match_{i}():\n    '''strong match strong match'''\n" for i in range(200)} | {
@@ -104,3 +107,9 @@ def test_every_operator(operator: FilterOperator, value: object, expected: bool)
 
     filters = MetadataFilters(filters=[MetadataFilter(key="language", value=value, operator=operator)])
     assert matches(filters, {"language": "go"}) is expected
+
+
+@pytest.mark.parametrize("given", ["src", ["src"], 7])
+def test_filters_that_are_no_mapping(given: Any) -> None:
+    with pytest.raises(InvalidArgument, match="mapping"):
+        Filters.parse(given)

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from llama_index_codeindex.engine.codebase import Codebase
+from llama_index_codeindex.engine.files.gate import Gate
 from llama_index_codeindex.engine.files.walk import WalkOptions
-from llama_index_codeindex.engine.model import Gap
+from llama_index_codeindex.engine.model import Gap, Source
 from llama_index_codeindex.engine.store import builder as builder_module
 from llama_index_codeindex.engine.store import contents as contents_module
 from llama_index_codeindex.engine.store.builder import BuildOptions, Progress
@@ -362,4 +363,28 @@ def test_a_file_of_too_many_chunks_is_a_gap(root: Path, tmp_path: Path, monkeypa
     codebase.refresh()
     assert Gap("long.py", "too_large", "more than 3 chunks") in codebase.gaps()
     assert codebase.search("open_door").hits
+    codebase.close()
+
+
+def test_what_cannot_be_read_is_a_gap_and_no_change(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = Gate.read
+    refused = {"app.py"}
+
+    def refusing(gate: Gate, path: str) -> Source | Gap:
+        return Gap(path, "unreadable", "Permission denied") if path in refused else read(gate, path)
+
+    monkeypatch.setattr(Gate, "read", refusing)
+    codebase = Codebase(root, tmp_path / "cache")
+    codebase.refresh()
+    assert codebase.status().state == "current"
+    assert codebase.refresh().generation == 1
+    refused.clear()
+    assert codebase.status().state == "stale"
+    assert codebase.refresh().added == 1
+    refused.add("app.py")
+    (root / "app.py").write_text("def other():\n    return 1\n")
+    assert codebase.refresh().removed == 1
+    assert codebase.status().state == "current"
     codebase.close()

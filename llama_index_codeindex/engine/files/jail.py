@@ -26,6 +26,8 @@ def resolve_root(root: str | os.PathLike[str], *, allow_broad: bool = False) -> 
         RootNotDirectory: It is not a folder.
         RootTooBroad: It is the home directory, one of its parents, or a file system's root, and not `allow_broad`.
     """
+    if not os.fspath(root):
+        raise RootNotFound("No folder is named.")
     given = Path(root).expanduser()
     try:
         resolved = given.resolve(strict=True)
@@ -36,6 +38,19 @@ def resolve_root(root: str | os.PathLike[str], *, allow_broad: bool = False) -> 
     if not allow_broad and _is_broad(resolved):
         raise RootTooBroad("This folder is a home directory or a file system's root, not a project.")
     return resolved
+
+
+def refuse_git_folder(root: Path) -> None:
+    """Refuse git's own folder as a root: it holds no sources, and its settings hold addresses with passwords.
+
+    Raises:
+        RootNotDirectory: It is one.
+    """
+    is_bare = (root / "HEAD").is_file() and (root / "objects").is_dir() and (root / "refs").is_dir()
+    if is_bare or root.name.casefold() == ".git":
+        raise RootNotDirectory(
+            f"{root.name!r} is git's own folder, not a work tree.", suggestion="Name the folder that is checked out."
+        )
 
 
 def _is_broad(root: Path) -> bool:

@@ -123,6 +123,8 @@ class Traversal:
         found: Found = []
         file_names = FolderNames(files)
         names = file_names.every.union([entry.name for entry in others])
+        if not names and folder.path and folder.checkout.has_submodule(folder.path):
+            return [Gap(self._shown(folder.path), "nested_repository", "a submodule that is not checked out")]
         if folder.path + b"/" != self.above and folder.path:
             entered = self._enter(folder, names, found)
             if entered is None:

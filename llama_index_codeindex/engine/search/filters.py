@@ -94,6 +94,8 @@ class Filters:
             InvalidArgument: A key is unknown, or a value is neither.
         """
         values: dict[str, tuple[str, ...]] = {}
+        if given is not None and not isinstance(given, Mapping):
+            raise InvalidArgument("Filters are a mapping.", suggestion=f"Its keys are: {', '.join(FILTER_KEYS)}.")
         for key, value in (given or {}).items():
             if key not in FILTER_KEYS:
                 raise InvalidArgument(f"Unknown filter {key!r}.", suggestion=f"Filters are: {', '.join(FILTER_KEYS)}.")

@@ -229,6 +229,7 @@ class Builder:
         found.rebuild = lost or (bool(meta.get("stamp")) and meta.get("fingerprint") != self.options.fingerprint())
         last = 0 if verify or found.rebuild else int(meta.get("scanned_ns", "0"))
         old_gaps: dict[str, list[StampedGap]] = {}
+        unread = {gap.path: gap for gap, stamp in known_gaps if gap.reason in _NOT_KEPT}
         for gap, stamp in known_gaps:
             if stamp:
                 old_gaps.setdefault(gap.path, []).append((gap, stamp))
@@ -246,6 +247,8 @@ class Builder:
                         found.touched.append((path, entry.file.size, entry.stamp))
             if same:
                 found.gaps.extend((gap, entry.stamp) for gap, _ in gaps)
+            elif read and row is None and path in unread and self.tree.read(path) == unread[path]:
+                found.gaps.append((unread[path], ""))
             else:
                 found.read.append((entry, row))
         found.removed = list(known.values())
@@ -291,7 +294,7 @@ class Builder:
                     "generation": str(generation),
                     "stamp": f"{generation}:{uuid.uuid4().hex}",
                     "fingerprint": self.options.fingerprint(),
-                    "root": store.layout.root if store.layout is not None else "",
+                    "root": store.root,
                     "tree_digest": _tree_digest(catalog.files()),
                     **store.finish(),
                 }

@@ -122,14 +122,14 @@ class Catalog:
 
     # -- the whole -----------------------------------------------------------------------------------------------------
 
-    def create(self) -> None:
-        """Make the tables if there are none."""
+    def create(self, root: str = "") -> None:
+        """Make the tables if there are none, and note what root they are of."""
         if self.is_empty():
             with self.writing():
                 if self.is_empty():  # not made by another process meanwhile
                     for statement in SCHEMA.split(";"):
                         self.connection.execute(statement)
-                    self.set_meta({"schema": str(SCHEMA_VERSION)})
+                    self.set_meta({"schema": str(SCHEMA_VERSION), "root": root})
 
     def is_empty(self) -> bool:
         """Say whether there are no tables."""

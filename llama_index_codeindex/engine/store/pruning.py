@@ -1,4 +1,4 @@
-"""Removing the indexes of folders that are gone."""
+"""Removing indexes: one folder's, or those of folders that are gone."""
 
 from __future__ import annotations
 
@@ -8,9 +8,33 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from llama_index_codeindex.engine.errors import IndexBusy
-from llama_index_codeindex.engine.store.location import Layout, cache_folder
+from llama_index_codeindex.engine.errors import IndexBusy, IndexNotWritable
+from llama_index_codeindex.engine.files.jail import resolve_root
+from llama_index_codeindex.engine.store.location import Layout, cache_folder, locate
 from llama_index_codeindex.engine.store.locking import writer_lock
+
+
+def remove(
+    root: str | os.PathLike[str], cache_dir: str | os.PathLike[str] | None = None, timeout: float = 60.0
+) -> None:
+    """Remove the index of a root, whatever state it is in, once no writer is at work any more.
+
+    Args:
+        root: The folder of the code base.
+        cache_dir: Where indexes are kept; the user's cache folder by default.
+        timeout: Seconds to wait for a writer.
+
+    Raises:
+        RootError: There is no such folder.
+        IndexBusy: Another writer was at work for that long.
+        IndexNotWritable: The folder of the index cannot be removed.
+    """
+    layout = locate(resolve_root(root, allow_broad=True), cache_dir)
+    try:
+        with writer_lock(layout, timeout):
+            layout.remove()
+    except OSError as error:
+        raise IndexNotWritable(f"The index folder cannot be removed: {error.strerror or 'unknown reason'}.") from None
 
 
 def prune(cache_dir: str | os.PathLike[str] | None = None) -> list[str]:

@@ -111,6 +111,12 @@ class Store:
         except (OSError, sqlite3.OperationalError) as error:
             raise IndexNotWritable(f"The index folder cannot be used: {_reason(error)}.") from None
 
+    @property
+    def root(self) -> str:
+        """The root as the index notes it; empty where there is none, or its name is not text."""
+        root = self.layout.root if self.layout is not None else ""
+        return root if root == root.encode("utf-8", "replace").decode() else ""
+
     # -- the catalog ---------------------------------------------------------------------------------------------------
 
     def _open_catalog(self, layout: Layout, distrusted: tuple[int, int] | None = None) -> Catalog:
@@ -122,7 +128,7 @@ class Store:
             if catalog.is_empty():
                 if was_marked:
                     self._note_repair("catalog_rebuilt")  # what it held is gone
-                catalog.create()
+                catalog.create(self.root)
         else:
             catalog.close()
             catalog = self._replace_catalog(layout, distrusted)
@@ -142,7 +148,7 @@ class Store:
                     layout.catalog.with_name(layout.catalog.name + suffix).unlink(missing_ok=True)
                 self._note_repair("catalog_rebuilt")
                 catalog = Catalog(layout.catalog)
-            catalog.create()
+            catalog.create(self.root)
             return catalog
 
     def _note_repair(self, what: str) -> None:

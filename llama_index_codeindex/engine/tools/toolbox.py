@@ -125,6 +125,8 @@ class Toolbox:
                     suggestion=f"Tools are: {', '.join(self.tools)}.",
                     next_action=action("index_status"),
                 )
+            if params is not None and not isinstance(params, Mapping):
+                raise InvalidArgument("The arguments of a tool are an object.", next_action=action("index_status"))
             return tool.run(self.codebase, check(name, tool.arguments, dict(params or {})))
         except CodeIndexError as error:
             return failed(error)
