@@ -107,7 +107,10 @@ class RootTooBroad(RootError):
     """The folder to index is a home directory or a file system's root."""
 
     code = "ROOT_TOO_BROAD"
-    default_suggestion = "Name one project's folder, or pass `allow_broad_root=True` if this is meant."
+    default_suggestion = (
+        "Name one project's folder, or pass `allow_broad_root=True` if this is meant "
+        "(`codeindex index --allow-broad-root`)."
+    )
 
 
 class PathError(CodeIndexError):

@@ -29,7 +29,7 @@ from llama_index_codeindex.engine.store.options import (
     RefreshReport,
 )
 from llama_index_codeindex.engine.store.priors import Priors
-from llama_index_codeindex.engine.store.store import Store
+from llama_index_codeindex.engine.store.store import Store, reason
 from llama_index_codeindex.engine.store.tree import DiskTree, Entry, Tree, let_settle
 from llama_index_codeindex.engine.store.workers import Workers, suitable_workers
 
@@ -174,7 +174,7 @@ class Builder:
                 self.store.repair(seen, is_certain=is_damage(error))
                 return self._refresh(progress, timeout, verify)
         except (sqlite3.OperationalError, OSError) as error:
-            raise IndexNotWritable(f"The index could not be written: {type(error).__name__}.") from error
+            raise IndexNotWritable(f"The index could not be written: {reason(error)}.") from error
         except sqlite3.DatabaseError as error:
             raise IndexDamaged("The index is damaged.") from error
 

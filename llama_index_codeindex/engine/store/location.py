@@ -11,6 +11,7 @@ from pathlib import Path
 from platformdirs import user_cache_path
 
 # The standard mark of a folder that backups and other indexers leave alone (bford.info/cachedir).
+_MARK = "CACHEDIR.TAG"
 _CACHE_TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# An index kept by llama-index-codeindex.\n"
 
 
@@ -46,7 +47,7 @@ class Layout:
     @property
     def mark(self) -> Path:
         """What keeps walks and backups out of the folder; it is there once a catalog was."""
-        return self.folder / "CACHEDIR.TAG"
+        return self.folder / _MARK
 
     def create(self) -> None:
         """Make the folder."""
@@ -54,13 +55,18 @@ class Layout:
 
     def set_mark(self) -> None:
         """Mark the folder, now that there is a catalog."""
-        if not self.mark.exists():
-            self.mark.write_text(_CACHE_TAG, "utf-8")
+        set_mark(self.folder)
 
     def remove(self) -> None:
         """Remove the folder with everything in it."""
         if self.folder.exists():
             shutil.rmtree(self.folder)
+
+
+def set_mark(folder: Path) -> None:
+    """Mark a folder as a cache."""
+    if not (folder / _MARK).exists():
+        (folder / _MARK).write_text(_CACHE_TAG, "utf-8")
 
 
 def cache_folder(cache_dir: str | os.PathLike[str] | None = None) -> Path:

@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from llama_index_codeindex.engine.errors import IndexBusy
-from llama_index_codeindex.engine.store.location import Layout
+from llama_index_codeindex.engine.store.location import Layout, set_mark
 
 
 @contextmanager
@@ -27,6 +27,7 @@ def writer_lock(layout: Layout | None, timeout: float) -> Iterator[None]:
     from filelock import FileLock, Timeout  # it brings asyncio, and whoever only reads needs neither
 
     layout.lock.parent.mkdir(parents=True, exist_ok=True)
+    set_mark(layout.lock.parent)
     lock = FileLock(str(layout.lock), thread_local=False)
     try:
         lock.acquire(timeout=timeout)

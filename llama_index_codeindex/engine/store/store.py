@@ -109,7 +109,7 @@ class Store:
         try:
             self.catalog = self._open_catalog(layout)
         except (OSError, sqlite3.OperationalError) as error:
-            raise IndexNotWritable(f"The index folder cannot be used: {_reason(error)}.") from None
+            raise IndexNotWritable(f"The index folder cannot be used: {reason(error)}.") from None
 
     @property
     def root(self) -> str:
@@ -166,7 +166,7 @@ class Store:
             try:
                 old, self.catalog = self.catalog, self._open_catalog(layout)
             except (OSError, sqlite3.OperationalError) as error:
-                raise IndexNotWritable(f"The index folder cannot be used: {_reason(error)}.") from None
+                raise IndexNotWritable(f"The index folder cannot be used: {reason(error)}.") from None
             self._kept = self._matrix = None
             old.retire()
 
@@ -281,7 +281,7 @@ class Store:
                 self.close()
                 layout.remove()
         except OSError as error:
-            raise IndexNotWritable(f"The index folder cannot be removed: {_reason(error)}.") from None
+            raise IndexNotWritable(f"The index folder cannot be removed: {reason(error)}.") from None
 
     def close(self) -> None:
         """Close the catalog's connections."""
@@ -302,7 +302,8 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
+    """Return why the index cannot be used, as the system says it; neither it nor SQLite names a place."""
     if isinstance(error, OSError) and error.errno is not None:
         return os.strerror(error.errno).lower()
-    return "the database cannot be opened"
+    return str(error) if isinstance(error, sqlite3.OperationalError) else type(error).__name__
