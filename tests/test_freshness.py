@@ -14,7 +14,7 @@ from llama_index_instrumentation.base import BaseEvent
 from llama_index_instrumentation.event_handlers import BaseEventHandler
 
 from llama_index_codeindex.engine.codebase import Codebase
-from llama_index_codeindex.engine.errors import IndexBusy, InvalidArgument
+from llama_index_codeindex.engine.errors import IndexBusy, InvalidArgument, RootNotFound
 from llama_index_codeindex.engine.model import Hit
 from llama_index_codeindex.engine.store.builder import RefreshReport
 from llama_index_codeindex.engine.store.locking import writer_lock
@@ -247,6 +247,24 @@ def test_the_watcher_gathers_changes_and_stops(root: Path) -> None:
     write(root, {"late.py": "def late():\n    return 1\n"})
     assert len(reports.made) == seen
     assert codebase.generation == 2
+    codebase.close()
+
+
+def test_a_root_that_is_gone_keeps_its_index_and_is_watched_again_when_it_is_back(root: Path, tmp_path: Path) -> None:
+    codebase = Codebase(root, tmp_path / "cache")
+    codebase.refresh()
+    reports = Reports()
+    with codebase.watch(debounce=0.1, on_refresh=reports) as watcher:
+        root.rename(tmp_path / "away")
+        with pytest.raises(RootNotFound):
+            codebase.refresh()
+        assert codebase.generation == 1
+        assert codebase.store.failure == "ROOT_NOT_FOUND"
+        make_repository(root, {"new.py": "def slide_door():\n    return 1\n"})
+        reports.wait_for(lambda made: codebase.generation > 1)
+        write(root, {"newer.py": "def lift_door():\n    return 1\n"})
+        reports.wait_for(lambda made: bool(codebase.search("lift_door", mode="symbol").hits))
+        assert watcher.is_alive
     codebase.close()
 
 

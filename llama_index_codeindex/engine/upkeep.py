@@ -13,6 +13,7 @@ from llama_index_codeindex.engine.errors import (
     EmbeddingError,
     IndexDamaged,
     InvalidArgument,
+    RootNotFound,
     StoreError,
     embedding_error,
 )
@@ -135,8 +136,8 @@ class Upkeep:
         """Say whether the tree has moved on since the index was made; files that look changed are compared by content."""
         try:
             survey = self._builder().survey()
-        except InvalidArgument:
-            return True  # the revision is gone
+        except (InvalidArgument, RootNotFound):
+            return True  # the revision, or the root, is gone
         head = {"commit", "branch"}
         return survey.is_tree_changed or any(survey.meta.get(key, "") != survey.facts[key] for key in head)
 

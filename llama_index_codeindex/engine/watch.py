@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from llama_index_codeindex.engine.errors import CodeIndexError
 from llama_index_codeindex.engine.files.gitrepo import find_repository
@@ -108,7 +108,7 @@ class Watcher:
     def _run(self) -> None:
         first = last = 0.0  # when the changes that wait to be refreshed began and ended
         due = time.monotonic() + self._reconcile
-        for changed in self._events():
+        for changed in self._all_events():
             now = time.monotonic()
             if changed:
                 first, last = first or now, now
@@ -119,12 +119,19 @@ class Watcher:
             elif now >= due:
                 due = now + (self._reconcile if self._try(verify=True) else min(_RETRY, self._reconcile))
 
-    def _events(self) -> Any:
+    def _all_events(self) -> Iterator[bool]:
+        """Yield what `_events` does, and begin again where the root was replaced by another folder."""
+        while not self._stop.is_set():
+            yield from self._events()
+            yield True
+
+    def _events(self) -> Iterator[bool]:
         """Yield whether something changed, a few times a second, until it is to stop."""
         paths = [self.root]
         repository = find_repository(self.root)
         if repository is not None and not repository.git_dir.is_relative_to(self.root):
             paths.append(repository.git_dir)  # a worktree's, or that of a repository around the root
+        watched = _identity(self.root)
         try:
             watching = self._changes(
                 *paths, watch_filter=lambda _, path: self.wants(path), debounce=_TICK_MS, step=50, stop_event=self._stop,
@@ -133,6 +140,8 @@ class Watcher:
             for changes in watching:
                 self._ready.set()
                 yield bool(changes)
+                if _identity(self.root) not in (watched, None):  # another folder is there now, of which no event tells
+                    return
         except (OSError, RuntimeError) as error:  # no watches left, or a file system without events
             self.problem = error
         self._ready.set()
@@ -149,3 +158,11 @@ class Watcher:
         if self._on_refresh is not None:
             self._on_refresh(report)
         return True
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    try:
+        status = os.stat(folder)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from llama_index_codeindex.engine.errors import RootNotFound
 from llama_index_codeindex.engine.files.gate import Gate
 from llama_index_codeindex.engine.files.gitrepo import Head, find_repository, read_head
 from llama_index_codeindex.engine.files.jail import native
@@ -73,7 +74,13 @@ class DiskTree:
         self.gate = Gate(root, options.max_file_bytes)
 
     def scan(self, progress: ProgressCallback) -> tuple[list[Entry], list[Gap]]:
-        """Walk the root."""
+        """Walk the root.
+
+        Raises:
+            RootNotFound: It is gone, which must not empty its index.
+        """
+        if not self.root.is_dir():
+            raise RootNotFound(f"The folder {self.root.name!r} does not exist any more.")
         entries: list[Entry] = []
         gaps: list[Gap] = []
         for found in scan(self.root, self.options):

@@ -11,7 +11,7 @@ from llama_index_codeindex.engine.context.tokens import estimate_tokens
 from llama_index_codeindex.engine.context.windows import narrow_line
 from llama_index_codeindex.engine.errors import FileNotIndexed, InvalidArgument, action
 from llama_index_codeindex.engine.files.deny import is_denied
-from llama_index_codeindex.engine.files.jail import relative_path, resolve_root
+from llama_index_codeindex.engine.files.jail import relative_path
 from llama_index_codeindex.engine.model import Source
 from llama_index_codeindex.engine.store.catalog import FileRow
 from llama_index_codeindex.engine.store.contents import path_key
@@ -114,7 +114,6 @@ def index_status(codebase: Codebase, _: NoArguments) -> Answer:
 
 def refresh_index(codebase: Codebase, _: NoArguments) -> Answer:
     """Refresh the index and say what was new."""
-    resolve_root(codebase.root, allow_broad=True)  # a folder that is gone must not empty the index
     report = codebase.refresh()
     mark = codebase.status()
     answer = Answer(
