@@ -351,5 +351,11 @@ class CodeIndex:
         return QueryEngineTool.from_defaults(self.as_query_engine(llm, **kwargs), name=name, description=text)
 
     def close(self) -> None:
-        """Close the index."""
+        """Close the index; a `with` statement does it at its end."""
         self._codebase.close()
+
+    def __enter__(self) -> CodeIndex:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

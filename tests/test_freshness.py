@@ -343,6 +343,14 @@ def test_the_watcher_works_without_events_and_outlives_errors(
     codebase.close()
 
 
+@pytest.mark.parametrize(
+    "times", [{"debounce": 0.0}, {"debounce": -1.0}, {"reconcile": 0.0}, {"debounce": float("nan")}]
+)
+def test_a_watcher_takes_times_above_zero(times: dict[str, float], root: Path, tmp_path: Path) -> None:
+    with CodeIndex.from_path(root, cache_dir=tmp_path / "cache") as index, pytest.raises(InvalidArgument):
+        index.watch(**times)
+
+
 def test_closing_and_clearing_stop_the_watchers(root: Path, tmp_path: Path) -> None:
     codebase = Codebase(root, tmp_path / "cache")
     codebase.refresh()

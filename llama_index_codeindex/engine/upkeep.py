@@ -153,7 +153,12 @@ class Upkeep:
             debounce: Seconds without a change before a refresh.
             reconcile: Seconds between comparisons of every file's content, which find what no event told.
             on_refresh: Called in the watcher's thread after every refresh that it made.
+
+        Raises:
+            InvalidArgument: A time is not above zero.
         """
+        if not (debounce > 0 and reconcile > 0):
+            raise InvalidArgument("The seconds of a watcher are above zero.", suggestion="Use one second or more.")
         watcher = Watcher(self.root, self.refresh, self.options.walk.skip, debounce, reconcile, on_refresh)
         self._watchers.append(watcher)
         return watcher.start()
