@@ -11,6 +11,7 @@ from typing import Protocol
 
 from llama_index_codeindex.engine.errors import CodeIndexError
 from llama_index_codeindex.engine.files.gitrepo import find_repository
+from llama_index_codeindex.engine.files.jail import identity
 from llama_index_codeindex.engine.store.options import RefreshReport
 
 # An editor that saves all, a formatter or a checkout writes for a few seconds.
@@ -131,7 +132,7 @@ class Watcher:
         repository = find_repository(self.root)
         if repository is not None and not repository.git_dir.is_relative_to(self.root):
             paths.append(repository.git_dir)  # a worktree's, or that of a repository around the root
-        watched = _identity(self.root)
+        watched = identity(self.root)
         try:
             watching = self._changes(
                 *paths, watch_filter=lambda _, path: self.wants(path), debounce=_TICK_MS, step=50, stop_event=self._stop,
@@ -140,7 +141,7 @@ class Watcher:
             for changes in watching:
                 self._ready.set()
                 yield bool(changes)
-                if _identity(self.root) not in (watched, None):  # another folder is there now, of which no event tells
+                if identity(self.root) not in (watched, None):  # another folder is there now, of which no event tells
                     return
         except (OSError, RuntimeError) as error:  # no watches left, or a file system without events
             self.problem = error
@@ -158,11 +159,3 @@ class Watcher:
         if self._on_refresh is not None:
             self._on_refresh(report)
         return True
-
-
-def _identity(folder: Path) -> tuple[int, int] | None:
-    try:
-        status = os.stat(folder)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino

@@ -15,6 +15,7 @@ from llama_index_codeindex.engine.errors import (
     action,
 )
 from llama_index_codeindex.engine.files.deny import is_denied
+from llama_index_codeindex.engine.files.gitrepo import Repository
 from llama_index_codeindex.engine.model import GapReason
 
 
@@ -46,8 +47,7 @@ def refuse_git_folder(root: Path) -> None:
     Raises:
         RootNotDirectory: It is one.
     """
-    is_bare = (root / "HEAD").is_file() and (root / "objects").is_dir() and (root / "refs").is_dir()
-    if is_bare or root.name.casefold() == ".git":
+    if Repository(root, root, root).is_valid or root.name.casefold() == ".git":
         raise RootNotDirectory(
             f"{root.name!r} is git's own folder, not a work tree.", suggestion="Name the folder that is checked out."
         )
@@ -151,6 +151,15 @@ def _is_inside(root: str, target: str) -> bool:
         return os.path.commonpath((root, target)) == os.path.normpath(root)
     except ValueError:  # on another drive
         return False
+
+
+def identity(path: Path) -> tuple[int, int] | None:
+    """Return what a file or folder is known by, whatever its path and content; None where there is none."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 class LinkOnTheWay(OSError):

@@ -17,7 +17,7 @@ from llama_index_codeindex.engine.errors import CodeIndexError, IndexBusy, Index
 from llama_index_codeindex.engine.files.categories import categorise
 from llama_index_codeindex.engine.model import Gap, Source, count_gaps
 from llama_index_codeindex.engine.store.catalog import FileRow, file_key
-from llama_index_codeindex.engine.store.connections import is_damage
+from llama_index_codeindex.engine.store.connections import is_damage, reason
 from llama_index_codeindex.engine.store.contents import Parsed, parse_file, path_key
 from llama_index_codeindex.engine.store.embedding import SMALL, Embedding
 from llama_index_codeindex.engine.store.locking import writer_lock
@@ -29,7 +29,7 @@ from llama_index_codeindex.engine.store.options import (
     RefreshReport,
 )
 from llama_index_codeindex.engine.store.priors import Priors
-from llama_index_codeindex.engine.store.store import Store, reason
+from llama_index_codeindex.engine.store.store import Store
 from llama_index_codeindex.engine.store.tree import DiskTree, Entry, Tree, let_settle
 from llama_index_codeindex.engine.store.workers import Workers, suitable_workers
 
@@ -179,7 +179,6 @@ class Builder:
             raise IndexDamaged("The index is damaged.") from error
 
     def _refresh(self, progress: ProgressCallback, timeout: float, verify: bool) -> RefreshReport:
-        self.store.check()
         survey = self.survey(progress, verify=verify)
         self.store.verified_at = max(self.store.verified_at, _iso(survey.started_ns))
         generation = int(survey.meta.get("generation", "0"))

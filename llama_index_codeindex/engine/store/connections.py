@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 import weakref
@@ -26,6 +27,13 @@ class Damage(sqlite3.DatabaseError):
 def is_damage(error: sqlite3.Error) -> bool:
     """Say whether an error means that a database is damaged: SQLite's own subclasses are for misuse and circumstances."""
     return type(error) in (sqlite3.DatabaseError, Damage)
+
+
+def reason(error: Exception) -> str:
+    """Return why the index cannot be used, as the system says it; neither it nor SQLite names a place."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return os.strerror(error.errno).lower()
+    return str(error) if isinstance(error, sqlite3.OperationalError) else type(error).__name__
 
 
 def batches(values: Sequence[int | str]) -> Iterator[list[int | str]]:

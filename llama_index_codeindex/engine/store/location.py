@@ -53,10 +53,6 @@ class Layout:
         """Make the folder."""
         self.folder.mkdir(parents=True, exist_ok=True)
 
-    def set_mark(self) -> None:
-        """Mark the folder, now that there is a catalog."""
-        set_mark(self.folder)
-
     def remove(self) -> None:
         """Remove the folder with everything in it."""
         if self.folder.exists():

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 from llama_index_codeindex.engine.errors import IndexBusy, IndexNotWritable
 from llama_index_codeindex.engine.files.jail import resolve_root
+from llama_index_codeindex.engine.store.connections import reason
 from llama_index_codeindex.engine.store.location import Layout, cache_folder, locate
 from llama_index_codeindex.engine.store.locking import writer_lock
 
@@ -29,12 +30,27 @@ def remove(
         IndexBusy: Another writer was at work for that long.
         IndexNotWritable: The folder of the index cannot be removed.
     """
-    layout = locate(resolve_root(root, allow_broad=True), cache_dir)
+    remove_index(locate(resolve_root(root, allow_broad=True), cache_dir), timeout)
+
+
+def remove_index(layout: Layout, timeout: float, close: Callable[[], None] = lambda: None) -> None:
+    """Remove an index folder, once no writer is at work any more.
+
+    Args:
+        layout: The folder.
+        timeout: Seconds to wait for a writer.
+        close: Closes what this process has open of it; called when nobody else writes any more.
+
+    Raises:
+        IndexBusy: Another writer was at work for that long.
+        IndexNotWritable: The folder cannot be removed.
+    """
     try:
         with writer_lock(layout, timeout):
+            close()
             layout.remove()
     except OSError as error:
-        raise IndexNotWritable(f"The index folder cannot be removed: {error.strerror or 'unknown reason'}.") from None
+        raise IndexNotWritable(f"The index folder cannot be removed: {reason(error)}.") from None
 
 
 def prune(cache_dir: str | os.PathLike[str] | None = None) -> list[str]:
@@ -51,9 +67,8 @@ def prune(cache_dir: str | os.PathLike[str] | None = None) -> list[str]:
         if not root or Path(root).exists():
             continue
         try:
-            with writer_lock(layout, 0.0):
-                shutil.rmtree(layout.folder)
-        except (IndexBusy, OSError):
+            remove_index(layout, 0.0)
+        except (IndexBusy, IndexNotWritable):
             continue  # somebody uses it after all
         gone.append(root)
     return gone

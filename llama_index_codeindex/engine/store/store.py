@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from llama_index_codeindex.engine.errors import IndexNotWritable
+from llama_index_codeindex.engine.files.jail import identity
 from llama_index_codeindex.engine.store import segments, soundness
 from llama_index_codeindex.engine.store.catalog import Catalog
-from llama_index_codeindex.engine.store.connections import Damage
+from llama_index_codeindex.engine.store.connections import Damage, reason
 from llama_index_codeindex.engine.store.lexical import Lexical, LexicalWriter
-from llama_index_codeindex.engine.store.location import Layout
+from llama_index_codeindex.engine.store.location import Layout, set_mark
 from llama_index_codeindex.engine.store.locking import writer_lock
 from llama_index_codeindex.engine.store.path_table import PathTable
+from llama_index_codeindex.engine.store.pruning import remove_index
 from llama_index_codeindex.engine.store.rows import Content, FileFacts
 from llama_index_codeindex.engine.store.vectors import VectorMatrix
 
@@ -124,7 +124,7 @@ class Store:
         if not layout.catalog.exists():
             layout.create()
         catalog = Catalog(layout.catalog)
-        if catalog.is_sound() and (distrusted is None or _identity(layout.catalog) != distrusted):
+        if catalog.is_sound() and (distrusted is None or identity(layout.catalog) != distrusted):
             if catalog.is_empty():
                 if was_marked:
                     self._note_repair("catalog_rebuilt")  # what it held is gone
@@ -134,15 +134,15 @@ class Store:
             catalog = self._replace_catalog(layout, distrusted)
         if not was_marked:
             with suppress(OSError):  # an index that can only be read
-                layout.set_mark()
-        self.identity = _identity(layout.catalog)
+                set_mark(layout.folder)
+        self.identity = identity(layout.catalog)
         return catalog
 
     def _replace_catalog(self, layout: Layout, distrusted: tuple[int, int] | None) -> Catalog:
         """Put a new catalog in the place of a damaged one; the next refresh fills it."""
         with writer_lock(layout, _REPAIR_SECONDS):
             catalog = Catalog(layout.catalog)
-            if not catalog.is_sound() or (distrusted is not None and _identity(layout.catalog) == distrusted):
+            if not catalog.is_sound() or (distrusted is not None and identity(layout.catalog) == distrusted):
                 catalog.close()
                 for suffix in ("", "-wal", "-shm"):
                     layout.catalog.with_name(layout.catalog.name + suffix).unlink(missing_ok=True)
@@ -158,10 +158,10 @@ class Store:
     def check(self) -> None:
         """Open the catalog again if another process removed or replaced it, and repair it if it is damaged."""
         layout = self.layout
-        if layout is None or self.identity == _identity(layout.catalog):
+        if layout is None or self.identity == identity(layout.catalog):
             return
         with self._lock:
-            if self.identity == _identity(layout.catalog):
+            if self.identity == identity(layout.catalog):
                 return
             try:
                 old, self.catalog = self.catalog, self._open_catalog(layout)
@@ -273,15 +273,8 @@ class Store:
             IndexBusy: Another writer was at work for that long.
             IndexNotWritable: The folder cannot be removed.
         """
-        layout = self.layout
-        if layout is None:
-            return
-        try:
-            with writer_lock(layout, timeout):
-                self.close()
-                layout.remove()
-        except OSError as error:
-            raise IndexNotWritable(f"The index folder cannot be removed: {reason(error)}.") from None
+        if self.layout is not None:
+            remove_index(self.layout, timeout, self.close)
 
     def close(self) -> None:
         """Close the catalog's connections."""
@@ -292,18 +285,3 @@ class Store:
 def _number(meta: dict[str, str], key: str) -> int:
     """Return a number that was noted; 0 where the note is damaged, which then shows in the full text."""
     return int(found) if (found := meta.get(key, "0")).isdecimal() else 0
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
-
-
-def reason(error: Exception) -> str:
-    """Return why the index cannot be used, as the system says it; neither it nor SQLite names a place."""
-    if isinstance(error, OSError) and error.errno is not None:
-        return os.strerror(error.errno).lower()
-    return str(error) if isinstance(error, sqlite3.OperationalError) else type(error).__name__
